@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten forms: their variance beside that of known methods, and how many questions they ask.
+"""Forms: their variance beside that of known methods, and how many questions they ask.
 
 The expected figures are those of an independent computation.
 """
@@ -61,6 +61,12 @@ def mixed() -> list[FormQuestion]:
     ]
 
 
+def uneven(number: int) -> list[FormQuestion]:
+    """Return yes/no questions that expect 30, 31, … per cent."""
+    return [FormQuestion((30 + i, 70 - i)) for i in range(number)]
+
+
+_NOTHING = Figures(None, None, None, None, None, None, None, None)
 FORMS: list[tuple[str, list[FormQuestion], str, Figures]] = [
     ("10×5", even([5] * 10), "1", Figures(1222.98, 1222.98, 1222.98, 13090, None, 1, 1, 3.3)),
     ("10×5", even([5] * 10), "2", Figures(254.21, 254.21, 254.21, 3223, None, 1, 1, 3.3)),
@@ -76,7 +82,9 @@ FORMS: list[tuple[str, list[FormQuestion], str, Figures]] = [
         Figures(72.94, 72.94, 91.20, 644, None, 1.68, 3, 3.6),
     ),
     ("20×4", even([4] * 20), "4", Figures(252.92, 252.92, 346.45, 4530, None, 2, 2, 7.6)),
-    ("mixed", mixed(), "3", Figures(None, None, None, None, None, None, None, None)),
+    ("mixed", mixed(), "3", _NOTHING),
+    ("20×2, 30 to 49 %", uneven(20), "4", _NOTHING),
+    ("30×2, 30 to 59 %", uneven(30), "4", _NOTHING),
 ]
 """Name, questions, ε and expected figures."""
 

@@ -6,14 +6,16 @@ python -m examples.demo [affairs|workplace|multi] [--respondents N] [--home FOLD
 
 import argparse
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from frankly_analyst import Analyst, Estimates
+from frankly_analyst import Analyst, AnalystError, Estimates
 from frankly_analyst.plots import figure
 from frankly_protocol.documents import SurveyDocument
 from rich.console import Console
@@ -32,7 +34,7 @@ from examples.demo.page import Facts, render
 from examples.demo.people import Person
 from examples.demo.respondents import Answers, answer_all, stores, workers
 from examples.demo.results import Question, compare, compare_table, verdict
-from examples.demo.server import DemoServer
+from examples.demo.server import DemoServer, ServerFailed
 from examples.demo.surveys import SURVEYS, DemoSurvey
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--report", type=Path, default=ROOT / "demo-report.html", metavar="FILE")
     chosen = parser.parse_args(arguments)
+    # Ends as by Ctrl-C does: processes are stopped and stores removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if chosen.respondents is not None and chosen.respondents < 100:
         parser.error("the survey shows no estimates below 100 respondents")
     console = Console(width=max(100, Console().width) if not sys.stdout.isatty() else None)
@@ -96,8 +100,10 @@ def run(
         console.print(f"Server: {server.url} (a separate process, waitress and SQLite)\n")
 
         def first_results() -> None:
-            server.release()
-            _print_first(console, survey, analyst.estimates(published["survey"]), respondents)
+            # If the server is away, the devices try again; these results can be left out.
+            with suppress(ServerFailed, AnalystError):
+                server.release()
+                _print_first(console, survey, analyst.estimates(published["survey"]), respondents)
 
         answers = _collect(
             console, pool, published["link"], devices, respondents, survey.cap, first_results
@@ -111,6 +117,12 @@ def run(
     joint = [_joint(survey, names, found, respondents) for names, found in tables if found.rows]
     for question in (*questions, *joint):
         console.print(_question_table(question))
+    missing = len(survey.asked()) - len(questions)
+    if missing:
+        console.print(
+            f"{missing} of {len(survey.asked())} questions have no result: fewer than "
+            f"{document.min_reports} of the {len(respondents):,} reports are about each of them."
+        )
     inside, checked, chance = verdict(questions)
     facts = _facts(
         survey, published, document, len(pilot), len(respondents), inside, checked, answers
@@ -142,7 +154,7 @@ def _print_first(
 
 def _collect(
     console: Console,
-    pool: ProcessPoolExecutor,
+    pool: Executor,
     link: str,
     devices: Path,
     respondents: Sequence[Person],
@@ -166,10 +178,10 @@ def _collect(
         ):
             task = progress.add_task(step, total=len(waiting))
 
-            def advance(number: int, task: TaskID = task) -> None:
+            def advance(further: Answers, task: TaskID = task) -> None:
                 nonlocal done, shown
-                progress.advance(task, number)
-                done += number
+                progress.advance(task, further.sent + len(further.waiting))
+                done += further.sent
                 if done >= FIRST and not shown:
                     shown = True
                     first_results()
@@ -300,11 +312,13 @@ def _conclude(
     report: Path,
     seconds: float,
 ) -> int:
-    console.print(
-        f"\n{facts.inside} of {facts.checked} true figures lie inside their 95% intervals "
-        f"(probability of so few or fewer: {chance:.3g}). All people answered, so the intervals cover only the "
-        "randomisation."
-    )
+    console.print()
+    if facts.checked:
+        console.print(
+            f"{facts.inside} of {facts.checked} true figures lie inside their 95% intervals "
+            f"(probability of so few or fewer: {chance:.3g}). All people answered, so the intervals cover only "
+            "the randomisation."
+        )
     if facts.asked < facts.of:
         console.print(facts.asked_in_words)
     if facts.rivals is not None:

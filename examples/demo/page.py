@@ -86,8 +86,7 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
         f"<p>Every respondent’s device checked the signed mechanisms, drew {drawn} "
         f"and sent only those. The server has only {facts.respondents:,} noisy reports; the figures below are computed "
         "from their counts. The truth is shown because this is a demonstration on public data.</p>",
-        f"<p><strong>{facts.inside} of {facts.checked} true figures lie inside their 95% intervals.</strong> All "
-        "people answered, so the intervals cover only the randomisation.</p>",
+        *([f"<p><strong>{_verdict(facts)}</strong> {_CENSUS}</p>"] if facts.checked else []),
         '<p class="soft"><span class="key b"></span>estimate <span class="key t"></span>truth; '
         "the whiskers are 95% intervals</p>",
         *(_question(q) for q in questions),
@@ -106,6 +105,13 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
         + "\n".join(body)
         + "\n</body>\n</html>\n"
     )
+
+
+_CENSUS = "All people answered, so the intervals cover only the randomisation."
+
+
+def _verdict(facts: Facts) -> str:
+    return f"{facts.inside} of {facts.checked} true figures lie inside their 95% intervals."
 
 
 def _pilot(facts: Facts) -> str:

@@ -4,7 +4,7 @@
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,28 +59,32 @@ def workers() -> Iterator[ProcessPoolExecutor]:
     """
     # A spawned process inherits neither threads nor open files.
     context, number = multiprocessing.get_context("spawn"), (os.cpu_count() or 1) + 1
-    with ProcessPoolExecutor(number, mp_context=context) as pool:
+    pool = ProcessPoolExecutor(number, mp_context=context)
+    try:
         for _ in range(number):
             pool.submit(_answer_chunk, "", Path(), (), "")
         yield pool
+    finally:
+        # After an interruption nobody waits for those who have not begun to answer.
+        pool.shutdown(cancel_futures=True)
 
 
 def answer_all(
-    pool: ProcessPoolExecutor,
+    pool: Executor,
     link: str,
     folder: Path,
     persons: Sequence[tuple[int, Person]],
-    progress: Callable[[int], None],
+    progress: Callable[[Answers], None],
     *,
     cap: str = "5",
 ) -> Answers:
     """Let every person answer over HTTP.
 
     Each device opens the pinned link, verifies, draws what to ask, asks that, randomises, persists
-    and sends; then its store is deleted. `progress` is called with the number of further devices
-    that are done. A second call for those that wait acts like an app's next start: devices that have
-    answered only send their sealed reports; none asks or answers twice. persons : with the number of
-    each. cap : nats that all surveys of the simulated app may cost.
+    and sends; then its store is deleted. `progress` is called with what further devices did. A
+    second call for those that wait acts like an app's next start: devices that have answered only
+    send their sealed reports; none asks or answers twice. persons : with the number of each. cap :
+    nats that all surveys of the simulated app may cost.
     """
     chunks = [persons[i : i + _CHUNK] for i in range(0, len(persons), _CHUNK)]
     total = Answers()
@@ -89,7 +93,7 @@ def answer_all(
     ):
         answers = future.result()
         total += answers
-        progress(answers.sent + len(answers.waiting))
+        progress(answers)
     return total
 
 

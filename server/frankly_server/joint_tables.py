@@ -15,6 +15,8 @@ from frankly_server.forms import part_table
 _MOST_NAMED: Final = 8
 _LEAST_GAIN: Final = 0.5
 """Least difference from a known method that is stated, in per cent."""
+_ONE: Final = 1.005
+"""Largest mean number of questions that is called one."""
 
 
 def estimable_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
@@ -39,26 +41,28 @@ def excess_in_words(value: float, bound: float) -> str:
     return f"The variance that the form is designed for is at most {percent:g} % above the best possible."
 
 
-def gain_in_words(value: float, known: float, drawn: float, *, has_pairs: bool) -> str:
+def gain_in_words(value: float, known: float, drawn: float) -> str:
     """Return the sentence that compares a form's variance with that of the best known method.
 
-    drawn : the mean number of questions that a report of this method is about. has_pairs : joint
-    tables are wanted; then better methods may be known (docs/maths/forms.md).
+    known : positive and finite. drawn : the mean number of questions that a report of it is about.
     """
-    # rounding: down, so that no gain is overstated.
+    # rounding: against the form, so that no gain is overstated and no loss understated.
     percent = floor((1 - value / known) * 1000) / 10
+    more = ceil((value / known - 1) * 1000) / 10
     how = (
         "one question drawn at random"
-        if drawn < 1.05
-        else f"{drawn:.1f} questions drawn on average, and their joint answer randomised"
+        if drawn < _ONE
+        else f"{drawn:.1f} questions drawn on average, and randomised together"
     )
-    gain = (
-        f"{percent:g} % lower than with"
-        if percent >= _LEAST_GAIN
-        else f"the same, within {_LEAST_GAIN:g} %, as with"
+    compared = f"the same, within {_LEAST_GAIN:g} %, as with"
+    if percent >= _LEAST_GAIN:
+        compared = f"{percent:g} % lower than with"
+    elif more > _LEAST_GAIN:
+        compared = f"{more:g} % higher than with"
+    return (
+        f"The variance that the form is designed for is {compared} the best method known to us for the same "
+        f"questions: {how}."
     )
-    method = "a known method" if has_pairs else "the best method known to us"
-    return f"The variance that the form is designed for is {gain} {method} for the same questions: {how}."
 
 
 def joint_tables_in_words(pairs: Sequence[tuple[int, int]], names: Sequence[str]) -> str:

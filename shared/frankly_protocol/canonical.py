@@ -183,6 +183,9 @@ def _check(root: Any, max_depth: int) -> None:
             if depth > max_depth:
                 raise _Bad(f"the body is nested deeper than {max_depth} levels")
             below += children
+            # Each value takes a byte at least; one that contains itself would have no end.
+            if len(below) > MAX_BYTES:
+                raise _Bad("the body has too many values")
         level, depth = below, depth + 1
 
 

@@ -104,6 +104,13 @@ def test_values_without_canonical_form_are_refused(value: Any) -> None:
         canonical.dumps(value)
 
 
+def test_a_value_that_contains_itself_is_refused_at_once() -> None:
+    endless: list[Any] = []
+    endless += [endless] * 12
+    with pytest.raises(DocumentRejected):
+        canonical.dumps(endless)
+
+
 def test_decimals_are_read_exactly_on_request() -> None:
     assert canonical.parse_json(b'{"p":[0.1,1e-3,2]}', decimals=True) == {
         "p": [Decimal("0.1"), Decimal("0.001"), 2]

@@ -304,10 +304,18 @@ def _notes(
     notes = [joint_tables_in_words(pairs, names)] if len(names) > 1 else []
     if designed.bound > 0:
         notes.append(excess_in_words(designed.value, designed.bound))
-    if len(names) > 1:
-        has_pairs = bool(request.cross_tables)
-        notes.append(gain_in_words(designed.value, few.value, few.drawn, has_pairs=has_pairs))
+    return notes + compared_in_words(designed, few)
+
+
+def compared_in_words(designed: FormDesign, few: FewQuestions) -> list[str]:
+    """Return what a form gains over the best known method as sentences, or that time ran out.
+
+    Nothing for a single question, and nothing for joint tables, for which better methods are known
+    (docs/maths/forms.md).
+    """
     # The comparisons are computed last, so a time limit affects them first.
-    if request.limits.out_of_time():
-        notes.append("The time ran out: a longer search may lower every one of these values.")
-    return notes
+    if designed.request.limits.out_of_time():
+        return ["The time ran out: a longer search may lower every one of these values."]
+    if len(designed.request.questions) == 1 or designed.request.cross_tables:
+        return []
+    return [gain_in_words(designed.value, few.value, few.drawn)]

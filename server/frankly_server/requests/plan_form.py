@@ -19,8 +19,7 @@ from frankly_server.design.form.comparisons import few_questions
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.planner import Margins, Plan, Setting
 from frankly_server.forms import PartTable, part_table
-from frankly_server.joint_tables import gain_in_words
-from frankly_server.requests.design_form import parts_about, shown_share
+from frankly_server.requests.design_form import compared_in_words, parts_about, shown_share
 
 
 class FormPlan:
@@ -49,12 +48,8 @@ class FormPlan:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks as sentences: what the form gains over the best known method, if it has several questions."""
-        if len(self._request.questions) == 1:
-            return []
-        known = few_questions(self._request)
-        has_pairs = bool(self._request.cross_tables)
-        return [gain_in_words(self._designed.value, known.value, known.drawn, has_pairs=has_pairs)]
+        """Remarks as sentences: what the form gains over the best known method."""
+        return compared_in_words(self._designed, few_questions(self._request))
 
     @property
     def asked(self) -> dict[str, float | int]:

@@ -34,8 +34,8 @@ def asked(form: Any, **more: Any) -> Any:
     return json.loads(json.dumps(design_json(read)))
 
 
-def planned(form: Any) -> Any:
-    return plan_json({"form": form, "n": 1000, "solve_for": "margin"}, time.monotonic)
+def planned(form: Any, **more: Any) -> Any:
+    return plan_json({"form": form, "n": 1000, "solve_for": "margin", **more}, time.monotonic)
 
 
 def test_a_form_is_designed_as_in_python() -> None:
@@ -88,17 +88,25 @@ def test_ten_questions_are_as_good_as_one_drawn_at_random() -> None:
 
 
 def test_a_gain_over_known_methods_is_stated() -> None:
-    form = {"questions": [{**MEAN, "choices": [8, 1, 1]}, {"choices": 4}], "epsilon": "3"}
+    scores = {"choices": 5, "wanted": "mean", "scores": [0, 1, 2, 3, 4]}
+    form = {"questions": [scores] * 5, "epsilon": "3"}
     answer, plan = asked(form), planned(form)
     few = answer["few_questions"]
-    sentence = gain_in_words(answer["value"], few["value"], few["drawn"], has_pairs=False)
+    sentence = gain_in_words(answer["value"], few["value"], few["drawn"])
     assert answer["value"] < few["value"] * 0.995
     assert re.search(r"is [\d.]+ % lower than with the best", sentence)
     assert (answer["notes"][-1], plan["notes"]) == (sentence, [sentence])
 
 
-def test_with_joint_tables_a_known_method_is_not_called_the_best() -> None:
-    assert "as with a known method for the same questions" in asked(FORM)["notes"][-1]
+@pytest.mark.parametrize("seconds", [60, 0.001])
+def test_without_a_comparison_none_is_stated(seconds: float) -> None:
+    """For joint tables better methods are known; and a search without time has no known value."""
+    form = FORM if seconds == 60 else {"questions": [FIVE, MEAN], "epsilon": "3"}
+    limits = {"limits": {"seconds": seconds}}
+    body = parse_json(json.dumps({"form": form, **limits}).encode(), decimals=True)
+    notes = design_json(body, time.monotonic)["notes"] + planned(form, **limits)["notes"]
+    assert not any("known to us" in note for note in notes)
+    assert any("The time ran out" in note for note in notes) == (seconds < 1)
 
 
 def test_one_question_alone_is_compared_with_nothing() -> None:

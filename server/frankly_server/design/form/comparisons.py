@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of known methods for the same questions, at the same total level and objective.
 
-Known are: a few questions drawn and their joint answers randomised, one question drawn, and a block
-for each question. All are optimised over the same covers as forms (docs/maths/forms.md).
+Known are: a few questions drawn and randomised together, one question drawn, and a block for each
+question. All are optimised over the same covers as forms (docs/maths/forms.md).
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import exp
+from math import comb, exp, log, prod
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,13 @@ from frankly_server.design.form.allocation import allocate
 from frankly_server.design.form.components import Draw, Sketch
 from frankly_server.design.form.problem import FormProblem, Pairs
 from frankly_server.design.form.request import FormRequest, check
-from frankly_server.design.form.search import known_method
+from frankly_server.design.form.search import (
+    CELLS,
+    best_cover,
+    cover_choices,
+    known_method,
+    one_bit,
+)
 from frankly_server.design.form.units import PartClass, pair_classes, question_classes
 from frankly_server.design.tables.limits import Limits
 
@@ -47,7 +54,7 @@ class OneQuestion:
 
 @dataclass(frozen=True, slots=True)
 class FewQuestions:
-    """The objective if a few questions are drawn and their joint answers are randomised as one.
+    """The objective if a few questions are drawn and their answers are randomised together.
 
     drawn : the mean number of questions that a report is about.
     """
@@ -57,13 +64,13 @@ class FewQuestions:
 
 
 def few_questions(request: FormRequest) -> FewQuestions:
-    """Return the value of the best published method for the same task that is known to us.
+    """Return the least value of the known methods that draw questions, and randomise them together.
 
     A report is about some questions, drawn at random with the best chances. It names their joint
     answer by randomised response, as the marginals of yes/no questions of Cormode, Kulkarni and
-    Srivastava (2018); or it is a vector of yes/no answers, likelier if at least t agree with the true
-    ones (a Hamming cap; with t at the middle in Duchi, Jordan and Wainwright 2018); or it is about
-    one question, with the best cover.
+    Srivastava (2018); or it is a vector of bits, likelier if at least t agree with the true answers
+    (a Hamming cap; with t at the middle in Duchi, Jordan and Wainwright 2018); or it is about one
+    question, with the best cover. Questions that differ are also drawn with equal chances.
     Raises InvalidInput, naming the field, if the request is not valid.
     """
     check(request)
@@ -78,7 +85,98 @@ def few_questions(request: FormRequest) -> FewQuestions:
         sum(draw.pick * len(best.problem.classes[g].members[0]) for g, draw in sketch.structure)
         for sketch in best.sketches
     ]
-    return FewQuestions(best.value, float(best.allocation.chances @ np.array(numbers)))
+    drawn = float(best.allocation.chances @ np.array(numbers))
+    # Estimates of pairs would need the chance that a report shows both.
+    evenly = [] if request.cross_tables else [*_marginals(problems[0]), *_caps(problems[0])]
+    return min([FewQuestions(best.value, drawn), *evenly], key=lambda few: few.value)
+
+
+def _marginals(problem: FormProblem) -> Iterator[FewQuestions]:
+    """Yield the values if m of all questions are drawn, and all of their sets agree or not.
+
+    Every set of m questions is equally likely.
+    """
+    classes, most = problem.classes, CELLS * problem.ratio
+    for covers in cover_choices(problem):
+        inside = [one.covers[c].inside for one, c in zip(classes, covers, strict=True)]
+        number = sum(one.size for one in classes)
+        largest = sorted(p for one, p in zip(classes, inside, strict=True) for _ in one.members)
+        # By number of questions: how many sets of them have a chance of agreeing, as its logarithm.
+        chances: list[Counter[float]] = [Counter({0.0: 1})]
+        for one, p in zip(classes, inside, strict=True):
+            for _ in one.members:
+                chances = _with(chances, log(p))
+        for drawn in range(1, number + 1):
+            if prod(largest[-drawn:]) * most < 1:
+                break
+            share = drawn / number
+            infos = {}
+            for g, (one, p) in enumerate(zip(classes, inside, strict=True)):
+                others = _without(chances, log(p))[drawn - 1]
+                shown = np.zeros((len(one.unit.shares),) * 2)
+                for chance, sets in others.items():
+                    mean = 1 + (problem.ratio - 1) * exp(chance) * p
+                    agree = (1 + (problem.ratio - 1) * exp(chance)) / mean
+                    cover = one.covers[covers[g]]
+                    shown += sets * cover.information(one.unit.shares, agree, 1 / mean)
+                infos[g] = share * shown / others.total() + (1 - share)
+            yield FewQuestions(_value(problem, infos), drawn)
+
+
+def _with(chances: Sequence[Counter[float]], logarithm: float) -> list[Counter[float]]:
+    """Return the numbers of sets, by size, if there is one more question."""
+    result = [Counter(one) for one in chances] + [Counter[float]()]
+    for size, one in enumerate(chances):
+        for chance, sets in one.items():
+            result[size + 1][round(chance + logarithm, 9)] += sets
+    return result
+
+
+def _without(chances: Sequence[Counter[float]], logarithm: float) -> list[Counter[float]]:
+    """Return the numbers of sets, by size, that do not contain a question: `_with`, undone."""
+    result = [Counter({0.0: 1})]
+    for one in chances[1:-1]:
+        rest = Counter(one)
+        for chance, sets in result[-1].items():
+            rest[round(chance + logarithm, 9)] -= sets
+        result.append(+rest)
+    return result
+
+
+def _caps(problem: FormProblem) -> Iterator[FewQuestions]:
+    """Yield the values if m of all questions are drawn, and a report is a bit of each of them.
+
+    Vectors that agree in at least t places are likelier. Nothing if some question has no cover of
+    one bit.
+    """
+    bits = [one_bit(one) for one in problem.classes]
+    if not all(bits):
+        return
+    number = sum(one.size for one in problem.classes)
+    covers = [
+        best_cover(one, problem.ratio, c) for one, c in zip(problem.classes, bits, strict=True)
+    ]
+    for drawn in range(2, number + 1):
+        for least in range(1, drawn + 1):
+            rest = [comb(drawn - 1, i) / 2 ** (drawn - 1) for i in range(drawn)]
+            hit, miss = sum(rest[least - 1 :]), sum(rest[least:])
+            agree, other = (1 + (problem.ratio - 1) * chance for chance in (hit, miss))
+            mean = (agree + other) / 2
+            share = drawn / number
+            infos = {
+                g: share * one.covers[c].information(one.unit.shares, agree / mean, other / mean)
+                + (1 - share)
+                for g, (one, c) in enumerate(zip(problem.classes, covers, strict=True))
+            }
+            yield FewQuestions(_value(problem, infos), drawn)
+
+
+def _value(problem: FormProblem, infos: Mapping[int, FloatArray]) -> float:
+    """Return the objective if reports have this information about each class."""
+    return sum(
+        one.unit.value(one.unit.inverse(infos[g])) + one.unit.constant
+        for g, one in enumerate(problem.classes)
+    )
 
 
 def _grouped(request: FormRequest) -> FormProblem:

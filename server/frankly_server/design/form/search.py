@@ -3,7 +3,7 @@
 
 Each round prices structures at the current allocation and adds those that would improve the value.
 With a single class of questions, all structures are priced; otherwise a local search changes the
-draw of one class at a time, and then those of known methods are priced, so that no form is worse.
+draw of one class at a time, and then the components of known methods are priced.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,13 +19,14 @@ from frankly_server.design.form.allocation import Allocation, allocate
 from frankly_server.design.form.components import Draw, Sketch, Structure
 from frankly_server.design.form.pricing import Pricer
 from frankly_server.design.form.problem import FormProblem
+from frankly_server.design.form.units import PartClass
 from frankly_server.design.tables.limits import Limits
 
 _GAIN: Final = 1e-6
 """Smallest relative gain at which a component is added."""
 _LEAST_CHANCE: Final = 1e-5
 _ADDED: Final = 6  # structures added per round; more would slow down the allocation
-_CELLS: Final = 4
+CELLS: Final = 4
 """Largest number of joint answers that are randomised as one, in units of e^ε; with more, a report
 is rarely true, and the variance was larger in every case tried."""
 _MOST_JOINT: Final = 2000
@@ -73,32 +74,81 @@ def known_method(problem: FormProblem, limits: Limits) -> Found:
 def known_sketches(problem: FormProblem) -> list[Sketch]:
     """Return the components of published methods, apart from those that draw a single part.
 
-    They name the joint answer of several parts (fewer parts come first), or agree with several
-    yes/no answers in at least t places.
+    They name the joint answer of several parts (fewer parts come first), or agree with several bits
+    in at least t places.
     """
-    most, sizes = _CELLS * problem.ratio, [len(one.unit.shares) for one in problem.classes]
+    joint = [sketch for covers in cover_choices(problem) for sketch in _joint(problem, covers)]
+    caps = [
+        Sketch(((g, Draw(pick, c)),), threshold)
+        for g, entry in enumerate(problem.classes)
+        for c in one_bit(entry)
+        for pick in range(2, entry.most + 1)
+        for threshold in range(1, pick)
+    ]
+    return joint + caps
+
+
+def cover_choices(problem: FormProblem) -> list[tuple[int, ...]]:
+    """Return choices of a cover for every class, for components in which all sets agree.
+
+    Single answers; the best covers; bits where one figure is wanted, or wherever there are some.
+    """
+    classes, ratio = problem.classes, problem.ratio
+    bits = [one_bit(entry) for entry in classes]
+    wanted = [
+        c if len(entry.unit.targets) == 1 else [] for entry, c in zip(classes, bits, strict=True)
+    ]
+    choices = [(0,) * len(classes), tuple(best_cover(entry, ratio) for entry in classes)]
+    choices += [
+        tuple(
+            best_cover(entry, ratio, c) if c else 0 for entry, c in zip(classes, some, strict=True)
+        )
+        for some in (wanted, bits)
+    ]
+    return list(dict.fromkeys(choices))
+
+
+def one_bit(entry: PartClass) -> list[int]:
+    """Return the covers of which every set has its complement, as likely: a report of one bit."""
+    found = []
+    for c, cover in enumerate(entry.covers):
+        full = (1 << cover.cover.answers) - 1
+        weights = dict(zip(cover.cover.masks, cover.cover.weights, strict=True))
+        if all(weights.get(full ^ mask) == weight for mask, weight in weights.items()):
+            found.append(c)
+    return found
+
+
+def best_cover(entry: PartClass, ratio: float, among: Iterable[int] | None = None) -> int:
+    """Return the cover of least variance at the level of a single part, of all or of some."""
+
+    def value(c: int) -> float:
+        cover = entry.covers[c]
+        mean = 1 + (ratio - 1) * cover.inside
+        information = cover.information(entry.unit.shares, ratio / mean, 1 / mean)
+        return entry.unit.value(entry.unit.inverse(information))
+
+    return min(range(len(entry.covers)) if among is None else among, key=value)
+
+
+def _joint(problem: FormProblem, covers: Sequence[int]) -> list[Sketch]:
+    """Return components in which the sets of all parts drawn hold the true answers, or not."""
+    least = 1 / (CELLS * problem.ratio)
+    inside = [entry.covers[c].inside for entry, c in zip(problem.classes, covers, strict=True)]
     found: list[Structure] = []
-    # The first cover of a class has single answers.
-    last: list[Structure] = [((g, Draw(1, 0)),) for g in range(len(sizes))]
+    last: list[Structure] = [((g, Draw(1, c)),) for g, c in enumerate(covers)]
     while last and len(found) < _MOST_JOINT:
         larger: list[Structure] = []
         for structure in last:
             g, draw = structure[-1]
             if draw.pick < problem.classes[g].most:
                 larger.append(_with(structure, g, replace(draw, pick=draw.pick + 1)))
-            others = (h for h in range(g + 1, len(sizes)) if not problem.meets(structure, h))
-            larger += [_with(structure, h, Draw(1, 0)) for h in others]
-        last = [s for s in larger if prod(sizes[g] ** draw.pick for g, draw in s) <= most]
+            others = (h for h in range(g + 1, len(covers)) if not problem.meets(structure, h))
+            larger += [_with(structure, h, Draw(1, covers[h])) for h in others]
+        # With fewer true reports than this, a component was never part of the best ones.
+        last = [s for s in larger if prod(inside[g] ** draw.pick for g, draw in s) >= least]
         found += last
-    joint = [Sketch(s, sum(draw.pick for _, draw in s)) for s in found[:_MOST_JOINT]]
-    caps = [
-        Sketch(((g, Draw(pick, 0)),), threshold)
-        for g, entry in enumerate(problem.classes)
-        if sizes[g] == 2
-        for pick in range(2, entry.most + 1)
-        for threshold in range(1, pick)
-    ]
-    return joint + caps
+    return [Sketch(s, sum(draw.pick for _, draw in s)) for s in found[:_MOST_JOINT]]
 
 
 _Priced = tuple[float, Sketch]

@@ -2,14 +2,21 @@
 """Comparisons of forms with known methods, checked with closed forms and known values."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from math import comb, exp, sqrt
 
 import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.design.form import FormQuestion, FormRequest, design_form
-from frankly_server.design.form.comparisons import few_questions, one_question, separate_blocks
+from frankly_server.design.form.comparisons import (
+    _marginals,
+    few_questions,
+    one_question,
+    separate_blocks,
+)
+from frankly_server.design.form.problem import FormProblem, Pairs
+from frankly_server.design.form.units import question_classes
 
 
 def asked(*choices: int) -> tuple[FormQuestion, ...]:
@@ -88,7 +95,7 @@ def test_few_equal_questions_have_the_values_of_published_methods(
     request = FormRequest(asked(*choices), Fraction(epsilon))
     found = few_questions(request)
     assert found.value == pytest.approx(min(values), rel=1e-6)
-    # No form is worse, and with even shares none is better by more than a hair.
+    # The form of equal questions is not worse, and with even shares not better by more than a hair.
     assert found.value * 0.99 < design_form(request).value <= found.value * (1 + 1e-6)
     assert 1 <= found.drawn <= number
 
@@ -116,6 +123,73 @@ def test_few_questions_of_two_kinds_are_drawn_with_the_best_chances(epsilon: int
     assert few_questions(request).value == pytest.approx(
         float((4 / (chances @ gains)).sum()), rel=1e-4
     )
+
+
+def test_bits_of_questions_that_differ_are_drawn_together() -> None:
+    """Ten yes/no questions of slightly different importance: a vector of all of them is best."""
+    importances = [Fraction(1000 + i, 1000) for i in range(10)]
+    questions = tuple(FormQuestion((1, 1), importance=one) for one in importances)
+    found = few_questions(FormRequest(questions, Fraction(6)))
+    values = [
+        float(sum(importances)) * 10 / drawn * capped(drawn, least, 6)
+        for drawn in range(1, 11)
+        for least in range(1, drawn + 1)
+    ]
+    assert found.value == pytest.approx(min(values), rel=1e-6)
+
+
+def test_marginals_of_uneven_questions_are_those_of_all_reports() -> None:
+    """Every set of two of four questions with its joint law, by enumeration."""
+    priors, importances, ratio = ((3, 7), (1, 1), (2, 1, 1), (9, 1)), (1, 2, 1, 3), exp(2)
+    shares = [np.array(prior) / sum(prior) for prior in priors]
+    informations = [np.zeros((len(prior),) * 2) for prior in priors]
+    sets = list(combinations(range(4), 2))
+    for drawn in sets:
+        cells = list(product(*(range(len(priors[i])) for i in drawn)))
+        law = np.full((len(cells),) * 2, 1.0) + (ratio - 1) * np.eye(len(cells))
+        law /= ratio + len(cells) - 1
+        for i in range(4):
+            if i not in drawn:
+                informations[i] += 1 / len(sets)
+                continue
+            place = drawn.index(i)
+            # The estimate uses what the cell says of i, whatever the other answer is.
+            rows = np.zeros((len(priors[i]),) * 2)
+            for cell, row in zip(cells, law, strict=True):
+                for named, chance in zip(cells, row, strict=True):
+                    if cell[1 - place] == 0:
+                        rows[cell[place], named[place]] += chance
+            informations[i] += (rows / (shares[i] @ rows)) @ rows.T / len(sets)
+    expected = sum(
+        w * (np.trace(np.linalg.inv(information)) - (p**2).sum())
+        for w, information, p in zip(importances, informations, shares, strict=True)
+    )
+    questions = tuple(
+        FormQuestion(prior, importance=Fraction(w))
+        for prior, w in zip(priors, importances, strict=True)
+    )
+    (problem,) = [
+        FormProblem(tuple(question_classes(request)), Pairs({}), ratio)
+        for request in (FormRequest(questions, Fraction(2)),)
+    ]
+    values = [one.value for one in _marginals(problem) if one.drawn == 2]
+    assert values[0] == pytest.approx(expected, rel=1e-9)
+    assert few_questions(FormRequest(questions, Fraction(2))).value <= min(values)
+
+
+@pytest.mark.parametrize("number", [2, 5])
+def test_one_bit_of_each_mean_is_a_known_method(number: int) -> None:
+    """Each mean of −1, 0, 1 is rounded to a bit at random; vectors with enough true bits are likelier
+    (Duchi, Jordan and Wainwright 2018). With t above the middle there may be a better one."""
+    scores = (tuple(map(Fraction, (-1, 0, 1))),)
+    request = FormRequest((FormQuestion((1, 1, 1), scores),) * number, Fraction(3))
+    bits = [
+        number**2 / drawn / (right - (1 - right)) ** 2 * 1.0
+        for drawn in range(1, number + 1)
+        for least in range(1, drawn + 1)
+        for right in [0.5 + 1 / (2 * sqrt(2 * capped(drawn, least, 3)))]
+    ]
+    assert few_questions(request).value <= min(bits) * (1 + 1e-9)
 
 
 def test_the_best_split_beats_every_split_of_a_grid() -> None:
