@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import comb, exp, log, prod
+from math import comb, exp, log, prod, sqrt
 from typing import Final
 
 import numpy as np
@@ -87,7 +87,11 @@ def few_questions(request: FormRequest) -> FewQuestions:
     ]
     drawn = float(best.allocation.chances @ np.array(numbers))
     # Estimates of pairs would need the chance that a report shows both.
-    evenly = [] if request.cross_tables else [*_marginals(problems[0]), *_caps(problems[0])]
+    evenly = (
+        []
+        if request.cross_tables
+        else [*_marginals(problems[0]), *_caps(problems[0]), *_subsets(problems[0])]
+    )
     return min([FewQuestions(best.value, drawn), *evenly], key=lambda few: few.value)
 
 
@@ -169,6 +173,25 @@ def _caps(problem: FormProblem) -> Iterator[FewQuestions]:
                 for g, (one, c) in enumerate(zip(problem.classes, covers, strict=True))
             }
             yield FewQuestions(_value(problem, infos), drawn)
+
+
+def _subsets(problem: FormProblem) -> Iterator[FewQuestions]:
+    """Yield the value if one question is drawn and answered by a set of the best size (Ye and Barg 2018).
+
+    There may be too many sets for a cover. Nothing unless the shares of even questions are wanted.
+    """
+    roots = 0.0
+    for one in problem.classes:
+        k = len(one.unit.shares)
+        if np.ptp(one.unit.shares) or not np.array_equal(one.unit.targets, np.eye(k)):
+            return
+        variances = (
+            (k - 1) ** 2 * k * (1 + (problem.ratio - 1) * size / k) ** 2 / (size * (k - size))
+            for size in range(1, k)
+        )
+        # A class has the weight of all of its questions, and all are drawn equally often.
+        roots += sqrt(one.size * one.unit.weight * min(variances)) / (problem.ratio - 1)
+    yield FewQuestions(roots**2, 1.0)
 
 
 def _value(problem: FormProblem, infos: Mapping[int, FloatArray]) -> float:

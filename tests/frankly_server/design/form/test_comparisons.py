@@ -192,6 +192,22 @@ def test_one_bit_of_each_mean_is_a_known_method(number: int) -> None:
     assert few_questions(request).value <= min(bits) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("questions", "epsilon"), [(asked(64, 64, 64), 1), (asked(5, 2, 2, 40), 2), (asked(3, 7), 3)]
+)
+def test_one_question_is_answered_by_a_set_of_the_best_size(
+    questions: tuple[FormQuestion, ...], epsilon: int
+) -> None:
+    """Of 64 choices 17 are sent at ε = 1: too many sets to be listed in a form."""
+    request = FormRequest(questions, Fraction(epsilon))
+    known = sum(sqrt(total(question.choices, epsilon)) for question in questions) ** 2
+    found = few_questions(request)
+    assert found.value <= known * (1 + 1e-9)
+    if questions[0].choices == 64:
+        assert found.value == pytest.approx(known)
+        assert found.value < one_question(request).value * 0.99
+
+
 def test_the_best_split_beats_every_split_of_a_grid() -> None:
     request = FormRequest(asked(5, 2, 3), Fraction(2))
     found = separate_blocks(request)
