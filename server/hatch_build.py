@@ -1,27 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build hook that adds the migrations and the browser SDK to the distributions."""
+"""Build hook: a distribution carries what it needs of the checkout inside its package (ADR 0053)."""
 
+import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_FOLDERS = (
-    ("migrations", "migrations"),
-    ("browser", "client_sdk/browser/src"),
-    ("page", "client_sdk/browser/page"),
-)
 
+class CarriedFolders(BuildHookInterface[Any]):
+    """Hook that adds the folders of `[tool.hatch.build.hooks.custom.carried]` to wheel and sdist.
 
-class MigrationsHook(BuildHookInterface[Any]):
-    """Hook that adds the folders to wheel and sdist; editable installs use the checkout."""
+    Each entry names the folder's place in the package and the folder in the checkout. Imports of a
+    carried package of ours are renamed to its place, so that the copy belongs to this distribution.
+    """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add each folder, from next to this project (checkout) or inside it (unpacked sdist)."""
-        if version == "editable":
+        """Add the folders, and the modules whose imports change.
+
+        An editable install uses the checkout; an unpacked sdist has everything in its place.
+        """
+        root, package = Path(self.root).resolve(), self.metadata.name.replace("-", "_")
+        carried = {f"{package}/{place}": folder for place, folder in self.config["carried"].items()}
+        if version == "editable" or all((root / place).is_dir() for place in carried):
             return
-        root = Path(self.root)
-        for name, place in _FOLDERS:
-            source = next(path for path in (root.parent / place, root / name) if path.is_dir())
-            target = f"frankly_server/{name}" if self.target_name == "wheel" else name
-            build_data["force_include"][str(source)] = target
+        folders = {place: (root / folder).resolve() for place, folder in carried.items()}
+        names = {
+            folder.name: place.replace("/", ".")
+            for place, folder in folders.items()
+            if (folder / "__init__.py").exists()
+        }
+        imports = re.compile(rf"^( *from )({'|'.join(names)})(?=[\w.]* import )", re.MULTILINE)
+        self._renamed = TemporaryDirectory()  # deleted with this hook
+        for place, folder in ({package: root / package} | folders).items():
+            for source in sorted(folder.rglob("*")):
+                if source.is_dir() or "__pycache__" in source.parts:
+                    continue
+                file, target = source, f"{place}/{source.relative_to(folder).as_posix()}"
+                if source.suffix == ".py":
+                    text = source.read_text("utf-8")
+                    renamed = imports.sub(lambda line: line[1] + names[line[2]], text)
+                    if renamed != text:
+                        file = Path(self._renamed.name, target)
+                        file.parent.mkdir(parents=True, exist_ok=True)
+                        file.write_text(renamed, "utf-8")
+                if not file.is_relative_to(root):
+                    build_data["force_include"][str(file)] = target

@@ -55,7 +55,7 @@ LONG = (
     "tests/docs/test_guides.py",
     "tests/browser/sdk/test_conformance.py",
     "tests/faults/test_restart.py",
-    "tests/deploy/test_packages.py",
+    "tests/tools/test_release.py",
     "tests/faults/server/test_kill.py",
     "tests/browser/admin/test_by_stratum.py",
     "tests/faults/server/test_generated.py",

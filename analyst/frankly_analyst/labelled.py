@@ -36,7 +36,7 @@ def write(kind: str, body: Mapping[str, Any], path: str | Path, language: str | 
     try:
         pandas, pyreadstat = import_module("pandas"), import_module("pyreadstat")
     except ImportError:
-        detail = "this needs pyreadstat: pip install 'frankly-analyst[files]', or use to_csv()"
+        detail = "this needs pandas and pyreadstat: pip install pandas pyreadstat, or use to_csv()"
         raise InvalidRequest(detail, code="unsupported") from None
     columns, labels, values = table(body, language)
     longest = _LABEL_LENGTH[kind]

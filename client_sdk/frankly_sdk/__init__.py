@@ -14,6 +14,7 @@ from frankly_protocol.errors import (
     RollbackDetected,
     UnsupportedDocument,
 )
+from frankly_protocol.questions import Question
 
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Randomised
@@ -62,6 +63,7 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyRefused",
+    "Question",
     "Randomised",
     "RandomnessError",
     "Receipt",

@@ -11,8 +11,15 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from flask import Flask, render_template_string, request
-from frankly_protocol.blocks import Question
-from frankly_sdk import AlreadyAnswered, Answer, Client, FranklyError, NetworkError, UnknownChoice
+from frankly_sdk import (
+    AlreadyAnswered,
+    Answer,
+    Client,
+    FranklyError,
+    NetworkError,
+    Question,
+    UnknownChoice,
+)
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{{ title }}</title>
 <main><h1>{{ title }}</h1>

@@ -5,8 +5,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from frankly_protocol.blocks import Question
-from frankly_sdk import AlreadyAnswered, Client, FranklyError
+from frankly_sdk import AlreadyAnswered, Client, FranklyError, Question
 
 Ask = Callable[[str], str]
 

@@ -5,12 +5,12 @@ import hashlib
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 import run
+from tests.deploy.index import write_wheel
 
 # Each test creates an environment and starts pip four times.
 pytestmark = pytest.mark.slow
@@ -31,23 +31,6 @@ requires = []
 build-backend = "backend"
 backend-path = ["."]
 """
-METADATA = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nProvides-Extra: mail\n"
-WHEEL = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-
-
-def _wheel(folder: Path, name: str, version: str, *requirements: str) -> None:
-    """Write a wheel that contains one module and has these requirements."""
-    info = f"{name}-{version}.dist-info"
-    files = {
-        f"{name}.py": "",
-        f"{info}/METADATA": METADATA.format(name=name, version=version)
-        + "".join(f"Requires-Dist: {requirement}\n" for requirement in requirements),
-        f"{info}/WHEEL": WHEEL,
-    }
-    files[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in [*files, f"{info}/RECORD"])
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path, text in files.items():
-            archive.writestr(path, text)
 
 
 def _lock(index: Path, pins: dict[str, str]) -> str:
@@ -68,19 +51,19 @@ def index(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     """A checkout whose package requires app, app requires lib, and the index has a newer lib."""
     index = tmp_path / "index"
     index.mkdir()
-    _wheel(index, "tool", "1")
-    _wheel(index, "app", "1", request.param)
+    write_wheel(index, "tool", "1")
+    write_wheel(index, "app", "1", request.param)
     for version in ("1", "2"):
-        _wheel(index, "lib", version, "base>=1", "mailer>=1; extra == 'mail'")
-        _wheel(index, "base", version)
-        _wheel(index, "mailer", version)
+        write_wheel(index, "lib", version, "base>=1", "mailer>=1; extra == 'mail'")
+        write_wheel(index, "base", version)
+        write_wheel(index, "mailer", version)
     (tmp_path / "requirements").mkdir()
     (tmp_path / "requirements/build.txt").write_text(_lock(index, {"tool": "1"}))
     (tmp_path / "requirements/demo.txt").write_text(_lock(index, LOCKED))
     (tmp_path / "server").mkdir()
     (tmp_path / "server/pyproject.toml").write_text(PROJECT)
     (tmp_path / "server/backend.py").write_text(BACKEND)
-    _wheel(tmp_path / "server", "server", "1", "app>=1")
+    write_wheel(tmp_path / "server", "server", "1", "app>=1")
     monkeypatch.setattr(run, "PYTHON", tmp_path / run.PYTHON.relative_to(run.ROOT))
     monkeypatch.setattr(run, "ROOT", tmp_path)
     monkeypatch.setattr(run, "VENV", tmp_path / ".venv")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tools.release.npm import PACKAGES, pack
+from tools.release.npm import pack
 from tools.release.sbom import bill_of_materials
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -19,30 +19,23 @@ EPOCH: Final = "1577836800"
 
 
 def build(folder: Path, root: Path = ROOT) -> list[Path]:
-    """Write wheels and source archives of the four distributions, and the npm packages, to `folder`.
+    """Write wheels and source archives of the four distributions, and the npm package, to `folder`.
 
     Returns the archives, sorted. Raises subprocess.CalledProcessError if a build fails.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for project in PROJECTS:
-        command = [
-            sys.executable,
-            "-m",
-            "hatchling",
-            "build",
-            "-t",
-            "wheel",
-            "-t",
-            "sdist",
-            "-d",
-            str(folder),
-        ]
-        subprocess.run(  # noqa: S603
-            command, cwd=root / project, env=_environment(), check=True, capture_output=True
-        )  # noqa: RUF100, S603
-    for package in PACKAGES:
-        pack(root / "client_sdk" / package, folder, int(EPOCH))
+        build_one(root / project, folder, "wheel", "sdist")
+    pack(root / "client_sdk" / "browser", folder, int(EPOCH))
     return sorted(path for path in folder.iterdir() if path.suffix in (".whl", ".gz", ".tgz"))
+
+
+def build_one(project: Path, folder: Path, *targets: str) -> None:
+    """Write a project's `targets` ("wheel", "sdist") to `folder`."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+    for target in targets:
+        command += ["-t", target]
+    subprocess.run(command, cwd=project, env=_environment(), check=True, capture_output=True)  # noqa: S603
 
 
 def _environment() -> Mapping[str, str]:

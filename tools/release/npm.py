@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives of the npm packages, with the names and contents of `npm pack`, equal on every machine.
+"""The archive of the npm package, with the name and contents of `npm pack`, equal on every machine.
 
-The bytes of `npm pack` depend on the machine's versions of npm and zlib. These archives are
+The bytes of `npm pack` depend on the machine's versions of npm and zlib. This archive is
 compressed by the standard library, like the wheels and source archives.
 """
 
@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-PACKAGES: Final = ("browser", "react", "vue", "surveyjs")
-"""Folders of the npm packages in client_sdk/."""
 _ALWAYS: Final = ("package.json", "LICENSE")
 
 
@@ -46,7 +44,7 @@ def _matching(folder: Path, entry: str) -> Iterator[str]:
 
 
 def pack(folder: Path, into: Path, epoch: int) -> Path:
-    """Write the archive of one package into a folder and return its path; all files have the time `epoch`."""
+    """Write the archive of a package into a folder and return its path; all files have the time `epoch`."""
     package = described(folder)
     name = package["name"].removeprefix("@").replace("/", "-")
     made = into / f"{name}-{package['version']}.tgz"

@@ -14,9 +14,9 @@ from frankly_protocol import __version__
 _PIN: Final = re.compile(
     r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?: ; (?P<where>[^\\\n]+))?"
 )
-_OWN: Final = ("frankly-protocol", "frankly-sdk", "frankly-server")
-_OWN_NPM: Final = ("@frankly/sdk", "@frankly/react", "@frankly/vue", "@frankly/surveyjs")
-"""The npm packages contain no third-party code; frameworks are dependencies of the app."""
+_OWN: Final = ("frankly-protocol", "frankly-sdk", "frankly-analyst", "frankly-server")
+_OWN_NPM: Final = "@frankly/sdk"
+"""It contains no third-party code; frameworks are dependencies of the app."""
 
 
 def bill_of_materials(lock: Path) -> str:
@@ -24,7 +24,7 @@ def bill_of_materials(lock: Path) -> str:
 
     Licences are read from installed packages; a package that is not installed has none in the bill.
     """
-    own = [*map(_own_component, _OWN), *map(_own_npm_component, _OWN_NPM)]
+    own = [*map(_own_component, _OWN), _own_npm_component(_OWN_NPM)]
     components = [*own, *_locked(lock.read_text(encoding="utf-8"))]
     name = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(components, sort_keys=True))
     body = {

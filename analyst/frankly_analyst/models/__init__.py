@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights and models of noisy counts, from released counts alone.
 
-This subpackage needs `pip install 'frankly-analyst[models]'`; the rest of the client does not.
+This subpackage needs formulaic, numpy, pandas and scipy; the rest of the client does not.
 
 >>> from frankly_analyst import models                             # doctest: +SKIP
 >>> counts = analyst.counts("5f0c…", by="region,age")              # doctest: +SKIP
@@ -12,9 +12,10 @@ This subpackage needs `pip install 'frankly-analyst[models]'`; the rest of the c
 
 from importlib.util import find_spec as _find_spec
 
-for _name in ("formulaic", "numpy", "pandas", "scipy"):
+_NEEDED = ("formulaic", "numpy", "pandas", "scipy")
+for _name in _NEEDED:
     if _find_spec(_name) is None:
-        raise ImportError(f"{_name} is missing: pip install 'frankly-analyst[models]'", name=_name)
+        raise ImportError(f"{_name} is missing: pip install {' '.join(_NEEDED)}", name=_name)
 
 # The check comes first, so that the error for a missing package says how to install it.
 # ruff: noqa: E402

@@ -2,7 +2,7 @@
 /** A React app that shows the survey as a component, then the result. */
 import { StrictMode, useState } from "react";
 import { createRoot } from "react-dom/client";
-import { FranklySurvey } from "@frankly/react";
+import { FranklySurvey } from "@frankly/sdk/react";
 import { link } from "../link";
 
 function App() {

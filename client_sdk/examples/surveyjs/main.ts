@@ -5,7 +5,7 @@ import { ContrastLight } from "survey-core/themes";
 import "survey-core/survey.i18n";
 import { renderSurvey } from "survey-js-ui";
 import "survey-core/survey-core.fontless.css";
-import { protect } from "@frankly/surveyjs";
+import { protect } from "@frankly/sdk/surveyjs";
 import { link } from "../link";
 import form from "./form.json";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Uses of the packages' types; each marked line must be an error. */
-import { FranklySurvey, useFrankly } from "@frankly/react";
-import { useFrankly as useFranklyInVue } from "@frankly/vue";
+import { FranklySurvey, useFrankly } from "@frankly/sdk/react";
+import { useFrankly as useFranklyInVue } from "@frankly/sdk/vue";
 
 export const plain = <frankly-survey link="https://host/s/ID" final-surveys="a b" />;
 // @ts-expect-error the attribute must be a string

@@ -29,23 +29,23 @@ def block_column(block: int) -> str:
     return f"b{block}"
 
 
-def optional_module(module: str, extra: str) -> Any:
+def optional_module(module: str) -> Any:
     """Return an optional module.
 
-    extra : the extra of frankly-server that installs the module. Raises InvalidInput(unsupported),
-    whose message contains the extra, if the module is not installed.
+    Raises InvalidInput(unsupported), whose message contains the package, if it is not installed.
     """
     try:
         return import_module(module)
     except ImportError:
+        package = module.partition(".")[0]
         raise InvalidInput(
-            Problem.UNSUPPORTED, f"install frankly-server[{extra}] for this", extra
+            Problem.UNSUPPORTED, f"this needs {package}: pip install {package}", package
         ) from None
 
 
 def schema(layout: Layout) -> Any:
     """Return the Arrow schema of a document's segments."""
-    arrow = optional_module("pyarrow", "parquet")
+    arrow = optional_module("pyarrow")
     blocks = []
     for block, sizes in enumerate(layout.radices):
         unnumbered = arrow.list_(arrow.int16()) if block in layout.sets else arrow.string()
@@ -55,7 +55,7 @@ def schema(layout: Layout) -> Any:
 
 def table(layout: Layout, rows: Iterable[ExportedRow], arrow_schema: Any) -> Any:
     """Return rows (at least one) as an Arrow table; `arrow_schema` is the result of `schema`."""
-    arrow = optional_module("pyarrow", "parquet")
+    arrow = optional_module("pyarrow")
     ids, symbols, strata = zip(*rows, strict=True)
     # The dictionary parses each distinct text only once; most rows share a few texts.
     encoded = arrow.array(symbols, arrow.string()).dictionary_encode()

@@ -92,7 +92,7 @@ class DuckDB:
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
-        duckdb = optional_module("duckdb", "duckdb")
+        duckdb = optional_module("duckdb")
         with duckdb.connect(
             config={"memory_limit": self.memory, "threads": self.threads}
         ) as connection:

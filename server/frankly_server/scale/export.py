@@ -45,7 +45,7 @@ def export(database: Database, survey: str, folder: Path, *, rows: int = ROWS) -
     """
     if rows < 1:
         raise InvalidInput(Problem.FIELD_TYPE, "a segment has at least one report", "rows")
-    optional_module("pyarrow.parquet", "parquet")  # fails before any file is written
+    optional_module("pyarrow.parquet")  # fails before any file is written
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         return _export_locked(database, survey, folder, rows)
@@ -178,7 +178,7 @@ def _write_segment(
 
 def _write(file: Any, layout: Layout, rows: Iterator[ExportedRow]) -> tuple[int, str]:
     """Write rows in groups; return their number and the last row's id (FIRST if there are none)."""
-    parquet, arrow_schema = optional_module("pyarrow.parquet", "parquet"), schema(layout)
+    parquet, arrow_schema = optional_module("pyarrow.parquet"), schema(layout)
     n, reached = 0, FIRST
     with parquet.ParquetWriter(file, arrow_schema, compression="zstd") as writer:
         # One row group per iteration. Reading one row ahead avoids an empty last group.

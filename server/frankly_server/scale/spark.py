@@ -40,7 +40,7 @@ class Spark:
     def count(self, files: Sequence[Path], layout: Layout, rows: int) -> DocumentCounts:  # noqa: ARG002 - Spark slices by itself
         """Count in one job with two shuffles: by id, then by cell."""
         with self._session() as spark:
-            functions = optional_module("pyspark.sql.functions", "spark")
+            functions = optional_module("pyspark.sql.functions")
             once = _once(functions, spark, files)
             single_cells = functions.array_compact(
                 functions.array(*_spark_cells(functions, layout))
@@ -65,7 +65,7 @@ class Spark:
         """Group by all columns, in one job with two shuffles."""
         names = [STRATUM, *map(block_column, range(len(layout.radices)))]
         with self._session() as spark:
-            once = _once(optional_module("pyspark.sql.functions", "spark"), spark, files)
+            once = _once(optional_module("pyspark.sql.functions"), spark, files)
             for stratum, *values, n in once.select("a.*").groupBy(*names).count().toLocalIterator():
                 yield stratum, tuple(values), int(n)
 
@@ -78,7 +78,7 @@ class Spark:
 
     @contextmanager
     def _session(self) -> Iterator[Any]:
-        sql = optional_module("pyspark.sql", "spark")
+        sql = optional_module("pyspark.sql")
         builder = sql.SparkSession.builder.master(self.master).appName("frankly-counts")
         for name, value in {"spark.ui.enabled": "false", **self.options}.items():
             builder = builder.config(name, value)

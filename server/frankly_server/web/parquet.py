@@ -21,7 +21,7 @@ def to_parquet(answer: Mapping[str, Any]) -> bytes:
     except ImportError:
         raise InvalidInput(
             Problem.UNSUPPORTED,
-            "this server cannot write Parquet: install frankly-server[parquet], or request csv",
+            "this server cannot write Parquet: install pyarrow beside it, or request csv",
             "format",
         ) from None
     file = io.BytesIO()

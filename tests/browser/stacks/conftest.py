@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -76,11 +77,18 @@ class _Handler(SimpleHTTPRequestHandler):
         """Log nothing."""
 
 
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """Serve a folder of built pages until the block ends; yield the origin."""
+    handler = partial(_Handler, directory=str(folder))
+    with listening(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as origin:
+        yield origin
+
+
 @pytest.fixture(scope="module")
 def address(built: Path) -> Iterator[str]:
     """Origin of the built examples."""
-    handler = partial(_Handler, directory=str(built))
-    with listening(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as origin:
+    with serving(built) as origin:
         yield origin
 
 

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that run in Node: server-side rendering, and survey-core forms."""
 
-import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.browser.sdk.test_pages import snippet
 from tests.browser.stacks.conftest import EXAMPLES, run
-from tools.release.npm import PACKAGES, contents
 
 
 def test_components_render_on_a_server_and_open_nothing_there() -> None:
@@ -132,15 +127,3 @@ def test_unprotected_fields_are_named() -> None:
 def test_a_form_that_asks_something_else_is_refused() -> None:
     results = run("forms", [{"elements": elements, "signed": [YES_NO]} for elements, _ in FAULTS])
     assert ["; ".join(result["faults"]) for result in results] == [fault for _, fault in FAULTS]
-
-
-@pytest.mark.full_only
-@pytest.mark.parametrize("name", PACKAGES)
-def test_a_release_packs_the_files_that_npm_would(name: str) -> None:
-    folder = EXAMPLES.parent / name
-    done = subprocess.run(
-        ["npm", "pack", "--dry-run", "--json", "--ignore-scripts"],
-        cwd=folder, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    [packed] = json.loads(done.stdout)
-    assert {file["path"] for file in packed["files"]} == set(contents(folder))

@@ -19,7 +19,7 @@ class Cluster:
     def __init__(self, home: Path, workers: int = 2, cores: int = 1, memory: str = "1g") -> None:
         found = importlib.util.find_spec("pyspark")
         assert found is not None, (
-            "Spark is not installed: pip install frankly-server[spark], and a Java 17 or newer"
+            "Spark is not installed: pip install pyspark, and a Java 17 or newer"
         )
         assert found.origin is not None
         self._spark, self._home = Path(found.origin).parent, home

@@ -4,8 +4,8 @@ import * as react from "react";
 import { flushSync } from "react-dom";
 import { createRoot } from "react-dom/client";
 import { KeepAlive, createApp, h, nextTick, reactive } from "vue";
-import * as reactPackage from "@frankly/react";
-import * as vuePackage from "@frankly/vue";
+import * as reactPackage from "@frankly/sdk/react";
+import * as vuePackage from "@frankly/sdk/vue";
 
 const place = document.querySelector("main");
 /** Return properties that are equal, but new objects, at every rendering. */

@@ -3,7 +3,7 @@
 answers, warnings and faults. */
 import { readFileSync } from "node:fs";
 import { Model } from "survey-core";
-import { answerOf, assign } from "../../../../client_sdk/surveyjs/src/form.js";
+import { answerOf, assign } from "../../../../client_sdk/browser/surveyjs/form.js";
 
 const results = JSON.parse(readFileSync(0, "utf8")).map(({ elements, values = {}, signed, map = {}, more = {} }) => {
   const model = new Model({ elements, ...more });

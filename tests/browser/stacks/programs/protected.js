@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { Model } from "survey-core";
-import { protect } from "@frankly/surveyjs";
+import { protect } from "@frankly/sdk/surveyjs";
 
 const page = new EventTarget(); // what the client needs of a page
 Object.assign(globalThis, { isSecureContext: true, addEventListener: page.addEventListener.bind(page) });

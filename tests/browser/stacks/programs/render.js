@@ -4,8 +4,8 @@ import { createElement } from "react";
 import { renderToString } from "react-dom/server";
 import { createSSRApp, h } from "vue";
 import { renderToString as renderVue } from "vue/server-renderer";
-import * as react from "@frankly/react";
-import * as vue from "@frankly/vue";
+import * as react from "@frankly/sdk/react";
+import * as vue from "@frankly/sdk/vue";
 
 const link = "https://host/s/ID", states = [];
 function Own() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Types of `@frankly/vue`; importing it also types `<frankly-survey>` in templates and TSX. */
+/** Types of `@frankly/sdk/vue`; importing it also types `<frankly-survey>` in templates and TSX. */
 import type { DefineComponent, HTMLAttributes, MaybeRefOrGetter, ShallowRef } from "vue";
-import type { Client, FranklyEvent, Options } from "@frankly/sdk";
-import type { ErrorDetail, FranklyAttributes, Strings } from "@frankly/sdk/element";
+import type { Client, FranklyEvent, Options } from "../frankly.d.ts";
+import type { ErrorDetail, FranklyAttributes, Strings } from "../element.d.ts";
 
 export interface FranklySurveyProps {
   /** The survey's link, including the pin; without a link, the element waits for one. */

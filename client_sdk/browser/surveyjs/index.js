@@ -5,8 +5,8 @@
  * before the app's own `onComplete` listeners see the form's data.
  */
 
-import { AlreadyAnswered, Client, FranklyError, UnknownChoice } from "@frankly/sdk";
-import { learn, stringsFor } from "@frankly/sdk/words";
+import { AlreadyAnswered, Client, FranklyError, UnknownChoice } from "../src/index.js";
+import { learn, stringsFor } from "../src/words.js";
 import { surveyLocalization } from "survey-core";
 import { answerOf, assign } from "./form.js";
 
@@ -24,8 +24,8 @@ export class FormMismatch extends Error {
 
 /**
  * Verify the survey and take over the form. Throws the errors of `Client.open`, and FormMismatch.
- * @param {any} model @param {string} link @param {import("../index.d.ts").ProtectOptions} options
- * @returns {Promise<import("../index.d.ts").ProtectedForm>}
+ * @param {any} model @param {string} link @param {import("./index.d.ts").ProtectOptions} options
+ * @returns {Promise<import("./index.d.ts").ProtectedForm>}
  */
 export async function protect(model, link, options = {}) {
   const release = hold(model); // until the survey is verified, the form cannot be completed
@@ -66,13 +66,13 @@ class Form {
   #isDone = false;
   /** @type {(receipt: any) => void} */ #settle = () => undefined;
 
-  constructor(/** @type {any} */ model, /** @type {Client} */ client, /** @type {import("./form.js").Pair[]} */ pairs, /** @type {import("../index.d.ts").Warning[]} */ warnings, /** @type {any} */ options) {
+  constructor(/** @type {any} */ model, /** @type {Client} */ client, /** @type {import("./form.js").Pair[]} */ pairs, /** @type {import("./index.d.ts").Warning[]} */ warnings, /** @type {any} */ options) {
     this.model = model;
     this.client = client;
     this.pairs = pairs;
     this.warnings = warnings;
     this.options = options;
-    /** @type {Promise<import("@frankly/sdk").Receipt>} */
+    /** @type {Promise<import("../frankly.d.ts").Receipt>} */
     this.receipt = new Promise((resolve) => (this.#settle = resolve));
     this.complete = this.complete.bind(this);
     this.speak = this.speak.bind(this);
@@ -182,7 +182,7 @@ class Form {
   }
 
   /** Erase the answers, then let SurveyJS complete the form. */
-  #finish(/** @type {import("@frankly/sdk").Receipt} */ receipt) {
+  #finish(/** @type {import("../frankly.d.ts").Receipt} */ receipt) {
     const { model } = this;
     this.#isDone = true;
     const names = this.#kept().flatMap((question) => [question.getValueName(), question.getValueName() + model.commentSuffix]);

@@ -6,8 +6,8 @@
  */
 
 import { defineComponent, h, onBeforeUnmount, onMounted, shallowReadonly, shallowRef, toValue, watch } from "vue";
-import { Client } from "@frankly/sdk";
-import "@frankly/sdk/element";
+import { Client } from "../src/index.js";
+import "../src/element.js";
 
 const EVENTS = ["opened", "planned", "sealed", "sent", "queued", "refused", "log_renamed", "language", "error"];
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Types of `@frankly/surveyjs`. */
-import type { Client, Options, Receipt } from "@frankly/sdk";
+/** Types of `@frankly/sdk/surveyjs`. */
+import type { Client, Options, Receipt } from "../frankly.d.ts";
 import type { SurveyModel } from "survey-core";
 
 /** A part of the form that is not protected. */

@@ -5,8 +5,8 @@
  */
 
 /**
- * @typedef {import("@frankly/sdk").Question} Signed
- * @typedef {import("../index.d.ts").Warning} Warning
+ * @typedef {import("../frankly.d.ts").Question} Signed
+ * @typedef {import("./index.d.ts").Warning} Warning
  * @typedef {{id: string, signed: Signed[], kind: string, question: any, row: any}} Pair row: of a matrix, otherwise undefined
  */
 

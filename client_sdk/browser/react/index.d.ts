@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Types of `@frankly/react`; importing it also types `<frankly-survey>` in TSX. */
+/** Types of `@frankly/sdk/react`; importing it also types `<frankly-survey>` in TSX. */
 import type { DetailedHTMLProps, HTMLAttributes, ReactElement, Ref } from "react";
-import type { Client, FranklyEvent, Options } from "@frankly/sdk";
-import type { ErrorDetail, FranklyAttributes, FranklySurvey as Element, Strings } from "@frankly/sdk/element";
+import type { Client, FranklyEvent, Options } from "../frankly.d.ts";
+import type { ErrorDetail, FranklyAttributes, FranklySurvey as Element, Strings } from "../element.d.ts";
 
 /** A listener is called with the event's detail, and the event. */
 export type Listener<Detail> = (detail: Detail, event: CustomEvent<Detail>) => void;

@@ -7,8 +7,8 @@
  */
 
 import { createElement, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { Client } from "@frankly/sdk";
-import "@frankly/sdk/element";
+import { Client } from "../src/index.js";
+import "../src/element.js";
 
 // React warns about layout effects on servers, because they never run there.
 const useBeforePaint = globalThis.document ? useLayoutEffect : useEffect;

@@ -1,0 +1,525 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Releases: reproducible, complete, with a bill of materials; and packages that install by themselves."""
+
+import ast
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from frankly_protocol import __version__
+from packaging.utils import canonicalize_name
+
+from tests.deploy.index import Index
+from tests.threads import listening
+from tools.release.__main__ import PROJECTS, build, build_one, checksums
+from tools.release.sbom import bill_of_materials
+
+PACKAGES = {
+    "frankly_protocol": "shared",
+    "frankly_sdk": "client_sdk",
+    "frankly_analyst": "analyst",
+    "frankly_server": "server",
+}
+OURS = tuple(name.replace("_", "-") for name in PACKAGES)
+PLACES = ("server", "migrations", "client_sdk", "analyst", "shared")
+
+
+def _copy(root: Path, folder: Path, *, mode: int, time: float) -> Path:
+    """Copy the files that a build reads, with different permissions and times."""
+    for name in PLACES:
+        shutil.copytree(
+            root / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("__pycache__", "dist", "node_modules"),
+        )
+    for name in ("LICENSE", ".gitignore"):
+        shutil.copy(root / name, folder / name)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(mode)
+            os.utime(path, (time, time))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[Path]]:
+    root, folder = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("made")
+    original = _copy(root, tmp_path_factory.mktemp("a"), mode=0o644, time=1_000_000_000)
+    copy = _copy(original, tmp_path_factory.mktemp("a-longer-name"), mode=0o664, time=1_700_000_000)
+    return build(folder / "one", original), build(folder / "two", copy)
+
+
+def test_a_second_build_is_the_same_bytes(twice: tuple[list[Path], list[Path]]) -> None:
+    first, second = twice
+    assert len(first) == 2 * len(PROJECTS) + 1
+    assert checksums(first) == checksums(second)
+    digest, _, name = checksums(first).splitlines()[0].partition("  ")
+    assert (
+        digest == hashlib.sha256(next(f for f in first if f.name == name).read_bytes()).hexdigest()
+    )
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_an_archive_contains_the_required_files(
+    root: Path, twice: tuple[list[Path], list[Path]], package: str
+) -> None:
+    licence = (root / "LICENSE").read_bytes()
+    [wheel] = [file for file in twice[0] if file.name.startswith(package) and file.suffix == ".whl"]
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        assert f"{package}/py.typed" in names
+        [licence_name] = [name for name in names if name.endswith("licenses/LICENSE")]
+        assert archive.read(licence_name) == licence
+        metadata = _metadata(wheel)
+        assert f"Version: {__version__}\n" in metadata
+        assert "License-Expression: Apache-2.0\n" in metadata
+        assert not [name for name in names if re.search(r"test_|\.db$|\.pem$|__pycache__", name)]
+    [source] = [file for file in twice[0] if file.name.startswith(package) and file.suffix == ".gz"]
+    with tarfile.open(source) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+        assert {
+            "LICENSE",
+            "PKG-INFO",
+            "pyproject.toml",
+            f"{package}/__init__.py",
+            f"{package}/py.typed",
+        } <= inside
+        assert {member.uid for member in archive} == {0}
+
+
+def test_the_bill_of_materials_is_the_lock(root: Path) -> None:
+    lock = root / "requirements" / "runtime.txt"
+    bill = json.loads(text := bill_of_materials(lock))
+    assert text == bill_of_materials(lock)
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert re.fullmatch(
+        r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+        bill["serialNumber"],
+    )
+    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", lock.read_text(), re.MULTILINE)
+    components = [(c["name"], c["version"]) for c in bill["components"]]
+    assert (
+        components
+        == [(name, __version__) for name in OURS] + [("@frankly/sdk", __version__)] + pins
+    )
+    assert len({c["bom-ref"] for c in bill["components"]}) == len(components)
+    hashes = [
+        p["value"]
+        for c in bill["components"]
+        for p in c.get("properties", [])
+        if p["name"].endswith("sha256")
+    ]
+    assert sorted(hashes) == sorted(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock.read_text()))
+    [cdd] = [c for c in bill["components"] if c["name"] == "pycddlib"]
+    assert "GPL" in json.dumps(cdd["licenses"])
+
+
+def test_versions_agree_wherever_one_is_written(root: Path) -> None:
+    assert f"\nversion: {__version__}\n" in (root / "CITATION.cff").read_text()
+    package = json.loads((root / "client_sdk/browser/package.json").read_text())
+    assert package["version"] == __version__
+    # npm would ask its registry for a name of ours
+    assert not [name for name in package["peerDependencies"] if "frankly" in name]
+    lock = json.loads((root / "client_sdk/browser/package-lock.json").read_text())
+    assert lock["version"] == lock["packages"][""]["version"] == __version__
+
+
+def test_the_npm_archive_contains_every_file_that_its_exports_name(
+    root: Path, twice: tuple[list[Path], list[Path]]
+) -> None:
+    folder = root / "client_sdk/browser"
+    package = json.loads((folder / "package.json").read_text())
+    [made] = [file for file in twice[0] if file.name == f"frankly-sdk-{__version__}.tgz"]
+    with tarfile.open(made) as archive:
+        names = {member.removeprefix("package/") for member in archive.getnames()}
+        inside = archive.extractfile("package/LICENSE")
+        assert inside is not None
+        assert inside.read() == (root / "LICENSE").read_bytes()
+        assert {(member.uid, member.mode, member.mtime) for member in archive} == {
+            (0, 0o644, 1577836800)
+        }
+    entries = [entry for entry in package["exports"].values() if isinstance(entry, dict)]
+    exported = {path for entry in entries for path in entry.values()}
+    assert {path.removeprefix("./") for path in exported} <= names
+    # Modules that these files import exist too
+    for script in (path for path in names if path.endswith(".js")):
+        for imported in re.findall(
+            r"""(?:from|import\(?) ?["'](\.\.?/[\w./-]+)["']""",
+            (folder / script).read_text("utf-8"),
+        ):
+            beside = os.path.normpath(Path(script).parent / imported)
+            assert beside in names, (script, imported)
+    assert not [
+        path for path in names if re.search(r"node_modules|test_|tests/|\.env|package-lock", path)
+    ]
+
+
+def _named(twice: tuple[list[Path], list[Path]], package: str, ending: str) -> Path:
+    [made] = [f for f in twice[0] if f.name.startswith(f"{package}-") and f.name.endswith(ending)]
+    return made
+
+
+def _modules(wheel: Path) -> Mapping[str, bytes]:
+    """Return the contents of a wheel, by path, without those of its .dist-info folder."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {
+            name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name
+        }
+
+
+def _metadata(wheel: Path) -> str:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return archive.read(name).decode()
+
+
+def test_no_two_distributions_have_a_file_in_common(twice: tuple[list[Path], list[Path]]) -> None:
+    """So they can be installed in any order, and any of them can be removed."""
+    files = {name: set(_modules(_named(twice, name, ".whl"))) for name in PACKAGES}
+    for one, other in combinations(PACKAGES, 2):
+        assert not files[one] & files[other], (one, other)
+    for name, paths in files.items():
+        assert {path.split("/")[0] for path in paths} == {name}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_wheel_imports_no_other_package_of_ours(
+    root: Path, twice: tuple[list[Path], list[Path]], package: str
+) -> None:
+    """The modules are those of the checkout, in which only names in imports may differ."""
+    sources = {
+        f"{package}/_protocol": root / "shared/frankly_protocol",
+        f"{package}/_analyst": root / "analyst/frankly_analyst",
+        f"{package}/migrations": root / "migrations",
+        package: root / PACKAGES[package] / package,
+    }
+    for path, data in _modules(_named(twice, package, ".whl")).items():
+        if not path.endswith(".py"):
+            continue
+        place = next(place for place in sources if path.startswith(f"{place}/"))
+        original = (sources[place] / path.removeprefix(f"{place}/")).read_bytes()
+        tree, before = ast.parse(data), ast.parse(original)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                assert {alias.name.split(".")[0] for alias in node.names} & {*PACKAGES} <= {package}
+            if isinstance(node, ast.ImportFrom) and node.module:
+                assert node.module.split(".")[0] not in {*PACKAGES} - {package}, path
+                node.module = _original_name(node.module, package)
+        assert ast.dump(tree) == ast.dump(before), path
+
+
+def _original_name(module: str, package: str) -> str:
+    for place, name in (("_protocol", "frankly_protocol"), ("_analyst", "frankly_analyst")):
+        module = re.sub(rf"^{package}\.{place}\b", name, module)
+    return module
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_source_archive_gives_the_same_wheel(
+    twice: tuple[list[Path], list[Path]], tmp_path: Path, package: str
+) -> None:
+    with tarfile.open(_named(twice, package, ".tar.gz")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    [unpacked] = tmp_path.iterdir()
+    build_one(unpacked, tmp_path / "made", "wheel")
+    [again] = (tmp_path / "made").iterdir()
+    first = _named(twice, package, ".whl")
+    # only the order of the files in the archive differs
+    assert _modules(again) == _modules(first)
+    assert _metadata(again) == _metadata(first)
+
+
+def test_the_server_carries_its_migrations_and_pages(
+    root: Path, twice: tuple[list[Path], list[Path]]
+) -> None:
+    names = set(_modules(_named(twice, "frankly_server", ".whl")))
+    scripts = {path.relative_to(root).as_posix() for path in (root / "migrations").rglob("*.py")}
+    assert scripts
+    assert {f"frankly_server/{name}" for name in scripts} <= names
+    assert {f"frankly_server/page/app.js{end}" for end in ("", ".br", ".gz")} <= names
+    assert "frankly_server/browser/index.js" in names
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with listening(server := Index(tmp_path)):
+        yield server
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("projects", [*((project,) for project in PROJECTS), PROJECTS])
+def test_no_name_of_ours_is_asked_of_an_index(
+    root: Path, index: Index, projects: Sequence[str]
+) -> None:
+    """`pip install` of folders of a checkout; whoever registers our names elsewhere gets nothing."""
+    python = Path(sys.executable)
+    folders = [str(root / project) for project in projects]
+    options = ("--dry-run", "--ignore-installed", "--no-build-isolation", "--no-input")
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PIP_")}
+    environment |= {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": index.url}
+    said = _pip(python, "install", *options, *folders, environment=environment)
+    ours = {
+        name for name, folder in zip(OURS, PACKAGES.values(), strict=True) if folder in projects
+    }
+    would = said.rpartition("Would install ")[2].split()
+    names = {canonicalize_name(name.rpartition("-")[0]) for name in would}
+    assert names == index.asked | ours
+    assert "cryptography" in index.asked or projects == ("analyst",)
+    assert not [name for name in index.asked if name.startswith("frankly")]
+
+
+WARNS = ("docs/install.md", "RELEASING.md", "docs/adr/0053-packages-carry-what-they-need.md")
+
+
+def test_no_text_installs_a_name_of_ours_from_an_index(root: Path) -> None:
+    """In what we say, our packages are files or folders."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True)
+    tells = re.compile(
+        r"(?:pip|npm) (?:install|add)[^\n`]* ['\"]?(?:frankly[-_]\w+(?![-\w.]*\.(?:whl|tar))|@frankly/)"
+        r"|install frankly-|frankly-(?:sdk|server|analyst|protocol)\["
+    )
+    for name in listed.stdout.decode().split("\0"):
+        path = root / name
+        is_text = path.suffix in {".py", ".md", ".html", ".js", ".R", ".yaml", ".json"}
+        if is_text and path.is_file() and path != Path(__file__) and name not in WARNS:
+            found = tells.search(path.read_text("utf-8", errors="replace"))
+            assert found is None, (name, found)
+
+
+# requests, cryptography and their dependencies; older Pythons also need typing_extensions.
+OF_THE_ANALYST = {"certifi", "charset-normalizer", "frankly-analyst", "idna", "requests", "urllib3"}
+OF_THE_SDK = OF_THE_ANALYST - {"frankly-analyst"} | {
+    "cffi", "cryptography", "frankly-sdk", "pycparser",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("package", "allowed"), [("frankly_sdk", OF_THE_SDK), ("frankly_analyst", OF_THE_ANALYST)]
+)
+def test_a_client_installs_only_its_few_dependencies(
+    twice: tuple[list[Path], list[Path]],
+    tmp_path: Path,
+    package: str,
+    allowed: set[str],
+    full: bool,
+) -> None:
+    """With --full pip builds the source archive."""
+    python = _empty(tmp_path)
+    archive = _named(twice, package, ".tar.gz" if full else ".whl")
+    _pip(python, "install", "--no-input", "--no-compile", str(archive))
+    assert set(_versions(python)) <= allowed
+    heavy = "{'numpy', 'flask', 'frankly_server', 'frankly_protocol', 'pandas'}"
+    loaded = f"import sys, {package}; print({heavy} & set(sys.modules) or 'nothing else')"
+    assert _said(python, tmp_path, "-c", loaded) == "nothing else\n"
+
+
+USES = {
+    "frankly_sdk": """\
+from pathlib import Path
+from frankly_sdk.testing import FakeServer, make_survey
+server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
+with server.open(Path("answers.db")) as client:
+    receipt = client.answer({"smokes": "yes"}, patience_s=60)
+Path("answers.db").unlink()
+print("frankly_sdk", receipt.status)""",
+    "frankly_server": """\
+from frankly_server.cli import main
+import frankly_server.app
+main(["survey", "template", "health"])""",
+    "frankly_analyst": "import frankly_analyst; print('frankly_analyst', frankly_analyst.Analyst.__name__)",
+    "frankly_protocol": "from frankly_protocol.audit import Claim; print('frankly_protocol', Claim.__name__)",
+}
+
+SAID = {
+    "frankly_sdk": "frankly_sdk sent",
+    "frankly_server": "blocks:",
+    "frankly_analyst": "frankly_analyst Analyst",
+    "frankly_protocol": "frankly_protocol Claim",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("frankly_analyst", "frankly_protocol", "frankly_sdk", "frankly_server"),
+        pytest.param(
+            ("frankly_server", "frankly_sdk", "frankly_protocol", "frankly_analyst"),
+            marks=pytest.mark.full_only,
+        ),
+    ],
+)
+def test_packages_install_in_any_order_and_each_can_be_removed(
+    twice: tuple[list[Path], list[Path]], tmp_path: Path, order: Sequence[str]
+) -> None:
+    """The first two are removed; the others go on working."""
+    python = _empty(tmp_path)
+    [site] = (tmp_path / "empty/lib").glob("python3*/site-packages")
+    # the libraries of the tests' environment, without our packages: a .pth file in there is not read
+    [others] = (Path(sys.prefix) / "lib").glob("python3*/site-packages")
+    (site / "others.pth").write_text(str(others))
+    for package in order:
+        wheel = _named(twice, package, ".whl")
+        _pip(python, "install", "--quiet", "--no-deps", "--no-compile", str(wheel))
+    for removed in ((), order[:2]):
+        if removed:
+            _pip(python, "uninstall", "--quiet", "--yes", *removed)
+        assert {path.name for path in site.glob("frankly_*") if "." not in path.name} == {
+            package for package in order if package not in removed
+        }
+        for package in order[len(removed) :]:
+            assert SAID[package] in _said(python, tmp_path, "-c", USES[package])
+
+
+def _empty(folder: Path) -> Path:
+    """Create an environment and return its Python."""
+    command = [sys.executable, "-m", "venv", "--without-pip", str(folder / "empty")]
+    subprocess.run(command, check=True)
+    return folder / "empty/bin/python"
+
+
+def _said(python: Path, folder: Path, *arguments: str) -> str:
+    command = [str(python), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _versions(python: Path) -> dict[str, str]:
+    return {
+        canonicalize_name(package["name"]): package["version"]
+        for package in json.loads(_pip(python, "list", "--format=json"))
+    }
+
+
+SNIPPET = """\
+import frankly_server.app, frankly_analyst
+from frankly_protocol.audit import Claim
+from frankly_sdk import Client, Policy
+
+with Client.open("x", store="y.db", policy=Policy(cap="5")) as client:
+    reveal_type(client.answer({"smokes": "no"}).status)
+    client.answer("no")
+"""
+
+
+def _pip(python: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    """Run the base interpreter's pip for another Python, with the registry configured on this machine."""
+    # The tests' environment has no pip, but the interpreter that created the environment has one.
+    base = (
+        Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    )
+    command = [
+        str(base),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--python",
+        str(python),
+        *arguments,
+    ]
+    completed = subprocess.run(
+        command, check=False, capture_output=True, text=True, env=environment
+    )
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
+
+
+@pytest.mark.full_only
+@pytest.mark.parametrize("ending", [".whl", ".tar.gz"])
+def test_archives_install_in_an_empty_environment(
+    root: Path, twice: tuple[list[Path], list[Path]], tmp_path: Path, ending: str
+) -> None:
+    """With a user's dependencies, the packages start, contain licences, and pass type checks."""
+    python = _empty(tmp_path)
+    _pip(
+        python,
+        "install",
+        "--quiet",
+        "--no-input",
+        *(str(f) for f in twice[0] if f.name.endswith(ending)),
+    )
+    listed = _versions(python)
+    assert {listed[f"frankly-{name}"] for name in ("protocol", "sdk", "analyst", "server")} == {
+        __version__
+    }
+    _pip(python, "check")
+    [site] = (tmp_path / "empty/lib").glob("python3*/site-packages")
+    licences = [*site.glob("frankly_*.dist-info/licenses/LICENSE")]
+    assert [file.read_bytes() for file in licences] == 4 * [(root / "LICENSE").read_bytes()]
+    outputs = [
+        subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+        for command in (
+            [
+                str(python),
+                "-c",
+                "import frankly_sdk, frankly_server.app, frankly_analyst; print(frankly_sdk.__file__)",
+            ],
+            [str(python.with_name("frankly")), "--version"],
+            [str(python.with_name("frankly")), "survey", "template", "health"],
+        )
+    ]
+    assert outputs[0].startswith(str(site))
+    assert outputs[1] == f"frankly {__version__}\n"
+    assert "blocks:" in outputs[2]
+    (tmp_path / "snippet.py").write_text(SNIPPET)
+    checker = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--python-executable",
+        str(python),
+        "--cache-dir",
+        os.devnull,
+    ]
+    type_check = subprocess.run(
+        [*checker, "snippet.py"], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert 'Revealed type is "str"' in type_check.stdout, type_check.stdout + type_check.stderr
+    assert re.findall(
+        r"^snippet\.py:(\d+): error: .*\[([\w-]+)\]$", type_check.stdout, re.MULTILINE
+    ) == [("7", "arg-type")]
+
+
+BILLS = "cyclonedx-python-lib[json-validation]==11.12.0"
+"""OWASP's library, which contains the schema; it is not among the tests' locked packages."""
+
+
+@pytest.mark.full_only
+def test_the_bill_of_materials_is_cyclonedx(root: Path, tmp_path: Path) -> None:
+    python = _empty(tmp_path)
+    _pip(python, "install", "--quiet", "--no-input", BILLS)
+    code = """\
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+print(JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read()))"""
+    bill = bill_of_materials(root / "requirements" / "runtime.txt")
+    wrong = (
+        bill.replace('"specVersion": "1.6"', '"specVersion": 1.6'),
+        bill.replace('"type": "library"', '"type": "lib"'),
+    )
+    outputs = [
+        subprocess.run(
+            [python, "-c", code],
+            input=text,
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+        ).stdout
+        for text in (bill, *wrong)
+    ]
+    assert outputs[0] == "None\n"
+    assert "None\n" not in outputs[1:]
