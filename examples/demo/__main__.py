@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -93,8 +93,10 @@ def run(
     with DemoServer(home / "server") as server, stores(home) as devices, workers() as pool:
         server.install()
         server.launch()
-        published = server.publish(survey)
-        analyst = Analyst(server.url, server.analyst_key())
+        with ThreadPoolExecutor() as beside:
+            key = beside.submit(server.analyst_key)
+            published = server.publish(survey)
+        analyst = Analyst(server.url, key.result())
         _print_promises(console, published)
         server.start()
         console.print(f"Server: {server.url} (a separate process, waitress and SQLite)\n")

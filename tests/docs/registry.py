@@ -73,6 +73,10 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protection.py"),
     ("docs/admin.md", "FRANKLY_WEBHOOK_HOSTS="): _run(_HERE),
     ("docs/admin.md", "POST /frankly HTTP/1.1"): _made(_HERE),
+    ("docs/operations.md", 'eval "$(_FRANKLY_COMPLETE'): _shown(
+        "tests/frankly_server/cli/test_front.py",
+        "a line for the start of a shell, which the test runs",
+    ),
     ("docs/browser.md", '<script type="module" src="/frankly/element.js">'): _run(_BROWSER),
     ("docs/browser.md", '<script type="importmap">'): _made(_BROWSER),
     ("docs/browser.md", 'import "@frankly/sdk/element";'): _run(_BROWSER),

@@ -211,7 +211,7 @@ def test_bad_input_is_refused_as_the_guide_says(row: list[str]) -> None:
 
 def test_the_command_of_the_first_survey(root: Path) -> None:
     page = (root / "docs" / "first_survey.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"^```sh\n(.*frankly design --json <.*)\n```$", page, re.MULTILINE)
+    (command,) = re.findall(r"^```sh\n(.*frankly design docs/.*)\n```$", page, re.MULTILINE)
     completed = subprocess.run(
         ["bash", "-euc", command], cwd=root, capture_output=True, text=True, check=True
     )

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Final
 
 import click
+from click.shell_completion import CompletionItem, shell_complete
 from frankly_protocol import __version__
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
@@ -70,27 +71,27 @@ VERBS = {
     ),
     "design": (
         "frankly_server.cli.json_commands:design",
-        "Design a mechanism (JSON on standard input).",
+        "Design a mechanism (JSON in a file or on standard input).",
     ),
     "measure": (
         "frankly_server.cli.json_commands:measure",
-        "Measure a mechanism (JSON on standard input).",
+        "Measure a mechanism (JSON in a file or on standard input).",
     ),
     "estimate": (
         "frankly_server.cli.json_commands:estimate",
-        "Estimate shares from counts (JSON on standard input).",
+        "Estimate shares from counts (JSON in a file or on standard input).",
     ),
     "plan": (
         "frankly_server.cli.json_commands:plan",
-        "Plan reports, level or margin (JSON on standard input).",
+        "Plan reports, level or margin (JSON in a file or on standard input).",
     ),
     "waves": (
         "frankly_server.cli.json_commands:waves",
-        "Plan several waves of a survey (JSON on standard input).",
+        "Plan several waves of a survey (JSON in a file or on standard input).",
     ),
     "verify": (
         "frankly_server.cli.json_commands:verify",
-        "Verify a claim or a document (JSON on standard input).",
+        "Verify a claim or a document (JSON in a file or on standard input).",
     ),
     "demo": (
         "frankly_server.cli.demo:demo",
@@ -99,6 +100,8 @@ VERBS = {
 }
 
 
+COMPLETE: Final = "_FRANKLY_COMPLETE"
+"""Environment variable of click's completion."""
 _WRITABLE: Final = "may this user write there, and is the disk writable?"
 _WAYS_OUT: Final = {
     errno.ENOSPC: "make room, and try again",
@@ -126,6 +129,15 @@ class Verbs(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the verbs, or the options, that begin with `incomplete`, without importing verbs."""
+        verbs = [
+            CompletionItem(name, help=summary)
+            for name, (_, summary) in VERBS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of verbs without importing them."""
         with formatter.section("Commands"):
@@ -151,6 +163,9 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its exit code."""
+    # Shells ask for completions in this variable (docs/operations.md).
+    if wanted := os.environ.get(COMPLETE):
+        sys.exit(shell_complete(cli, {}, "frankly", COMPLETE, wanted))
     # Commands print errors as messages; only `serve` writes log lines.
     logs.configure(level=logging.CRITICAL)
     sys.exit(run(list(sys.argv[1:] if argv is None else argv)))

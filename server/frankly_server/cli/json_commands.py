@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly design|measure|estimate|plan|waves|verify` (spec 1.9): JSON on stdin; a result on stdout."""
+"""`frankly design|measure|estimate|plan|waves|verify` (spec 1.9): JSON in, a result on stdout."""
 
-import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO, Final
 
 import click
 from frankly_protocol.canonical import parse_json
@@ -24,20 +23,28 @@ from frankly_server.requests.waves import DIVISIONS, waves_json
 MAX_INPUT_BYTES = 64 * 2**20
 
 
-def _read_object() -> dict[str, Any]:
-    """Return the JSON object on stdin; fractions are read exactly, as decimals."""
-    data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
+_input: Final = click.argument("file", type=click.File("rb"), default="-")
+
+
+def _read_object(file: BinaryIO) -> dict[str, Any]:
+    """Return the JSON object in a file; fractions are read exactly, as decimals."""
+    data = file.read(MAX_INPUT_BYTES + 1)
     if not data.strip():
-        raise InvalidInput(Problem.JSON_INVALID, "write one JSON object to standard input")
+        raise InvalidInput(
+            Problem.JSON_INVALID,
+            "name a file that contains one JSON object, or write it to standard input",
+        )
     # Decimals, because the float 0.1 is not exactly the requested level.
     value = parse_json(data, max_bytes=MAX_INPUT_BYTES, decimals=True)
     if not isinstance(value, dict):
-        raise InvalidInput(Problem.JSON_INVALID, "standard input must contain one JSON object")
+        raise InvalidInput(Problem.JSON_INVALID, "the input must contain one JSON object")
     return value
 
 
-def _answer(question: Callable[[dict[str, Any]], dict[str, Any]], name: str, as_json: bool) -> None:
-    response = question(_read_object())
+def _answer(
+    question: Callable[[dict[str, Any]], dict[str, Any]], name: str, file: BinaryIO, as_json: bool
+) -> None:
+    response = question(_read_object(file))
     regret = response.get("regret")
     respond(
         as_json,
@@ -61,9 +68,10 @@ def _plain(value: Any) -> str:
 
 
 @click.command()
+@_input
 @json_option
-def design(as_json: bool) -> None:
-    """Design a mechanism: reads a prior, a notion and a level on standard input.
+def design(file: BinaryIO, as_json: bool) -> None:
+    """Design a mechanism: reads a prior, a notion and a level from FILE or standard input.
 
     Ctrl-C ends the search: the best mechanism so far is verified and written, with its bound.
     """
@@ -75,35 +83,39 @@ def design(as_json: bool) -> None:
         # The time is measured here, because `design/` reads no clock.
         return result | {"seconds": round(time.monotonic() - started, 3)}
 
-    _answer(timed, "design", as_json)
+    _answer(timed, "design", file, as_json)
 
 
 @click.command()
+@_input
 @json_option
-def measure(as_json: bool) -> None:
-    """Measure a mechanism: reads its matrix or weights and a prior on standard input."""
-    _answer(measure_json, "measure", as_json)
+def measure(file: BinaryIO, as_json: bool) -> None:
+    """Measure a mechanism: reads its matrix or weights and a prior from FILE or standard input."""
+    _answer(measure_json, "measure", file, as_json)
 
 
 @click.command()
+@_input
 @json_option
-def estimate(as_json: bool) -> None:
-    """Estimate shares from counts: reads weights and counts on standard input."""
-    _answer(estimate_json, "estimate", as_json)
+def estimate(file: BinaryIO, as_json: bool) -> None:
+    """Estimate shares from counts: reads weights and counts from FILE or standard input."""
+    _answer(estimate_json, "estimate", file, as_json)
 
 
 @click.command()
+@_input
 @json_option
-def plan(as_json: bool) -> None:
-    """Plan a survey: reads two of level, reports and margin on standard input, writes the third."""
-    _answer(lambda asked: plan_json(asked, time.monotonic), "plan", as_json)
+def plan(file: BinaryIO, as_json: bool) -> None:
+    """Plan a survey: reads two of level, reports and margin from FILE or standard input, writes the third."""
+    _answer(lambda asked: plan_json(asked, time.monotonic), "plan", file, as_json)
 
 
 @click.command()
+@_input
 @json_option
-def waves(as_json: bool) -> None:
+def waves(file: BinaryIO, as_json: bool) -> None:
     """Plan several waves with one level per person: reads a design input and the number of waves."""
-    plan = waves_json(_read_object(), time.monotonic)
+    plan = waves_json(_read_object(file), time.monotonic)
     rows = (
         (
             name,
@@ -132,7 +144,8 @@ def _groups_in_words(groups: list[dict[str, Any]]) -> str:
 
 
 @click.command()
+@_input
 @json_option
-def verify(as_json: bool) -> None:
-    """Verify a mechanism's claim or a survey document exactly: reads either on standard input."""
-    _answer(verify_json, "verify", as_json)
+def verify(file: BinaryIO, as_json: bool) -> None:
+    """Verify a mechanism's claim or a survey document exactly: reads either from FILE or standard input."""
+    _answer(verify_json, "verify", file, as_json)

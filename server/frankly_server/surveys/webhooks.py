@@ -2,11 +2,11 @@
 """Webhooks: signed notifications of closed surveys and met targets, with retries.
 
 A notification contains the survey, the event and the number of released reports, but no data about
-single reports. The signature contains the time of the attempt.
+single reports. Form, headers and signature are those of Standard Webhooks (standardwebhooks.com), so
+that receivers verify them with its libraries. The signature contains the time of the attempt.
 """
 
-import hashlib
-import hmac
+import base64
 import os
 import secrets
 import threading
@@ -21,6 +21,7 @@ from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
+from standardwebhooks import Webhook
 
 from frankly_server.store import Database, Record, Transaction, unrecorded
 from frankly_server.store.webhooks import DeliveryRow, WebhookRow
@@ -29,7 +30,7 @@ from frankly_server.surveys.outbound import Post, allowed
 WAITS_S: Final = (60, 300, 1800, 7200, 21600, 86400)
 """Seconds between attempts: seven attempts in about 33 hours, then the delivery fails."""
 CLOSED, MET, TEST = "survey.closed", "target.met", "test"
-SIGNATURE, DELIVERY = "Frankly-Signature", "Frankly-Delivery"
+_PREFIX: Final = "whsec_"
 _EVERY_S: Final = 30.0
 _log: Final = structlog.get_logger("frankly.webhooks")
 
@@ -60,7 +61,7 @@ class Webhooks:
             return WebhookStatus(None if row is None else row.url, tx.webhooks.of_survey(survey_id))
 
     def set(self, survey_id: str, url: str, record: Record = unrecorded) -> str:
-        """Set the survey's address; return the new secret, with which receivers check signatures.
+        """Set the survey's address; return the new secret as receivers' libraries expect it.
 
         Past events are not sent. Raises InvalidInput: field_type, unsupported.
         """
@@ -76,7 +77,7 @@ class Webhooks:
                         row, "delivered", f"{event} before this address was set; not sent"
                     )
             record(tx)
-        return secret
+        return _PREFIX + base64.b64encode(bytes.fromhex(secret)).decode()
 
     def remove(self, survey_id: str, record: Record = unrecorded) -> None:
         """Delete the survey's webhook."""
@@ -102,14 +103,13 @@ class Webhooks:
                 )
             latest = tx.documents.latest(survey_id)
             facts = {
-                "event": TEST,
                 "survey": survey_id,
                 "name": survey.name,
                 "version": latest.version if latest else None,
                 "reports": None,
                 "target": None,
             }
-            tx.webhooks.add(self._row(survey_id, f"{TEST}/{secrets.token_hex(4)}", facts))
+            tx.webhooks.add(self._row(survey_id, f"{TEST}/{secrets.token_hex(4)}", TEST, facts))
             record(tx)
 
     def run_round(self) -> int:
@@ -145,22 +145,19 @@ class Webhooks:
         for event, key in keys.items():
             if key not in known_events and (event == CLOSED or n >= (stop or 0)):
                 facts = {
-                    "event": event,
                     "survey": survey_id,
                     "name": row.name,
                     "version": latest.version,
                     "reports": n,
                     "target": stop,
                 }
-                yield event, self._row(survey_id, key, facts)
+                yield event, self._row(survey_id, key, event, facts)
 
-    def _row(self, survey_id: str, event: str, facts: dict[str, Any]) -> DeliveryRow:
-        delivery = secrets.token_hex(16)
-        # The body is stored, so that every attempt sends the same bytes and delivery id.
-        body = dumps({"delivery": delivery, **facts}).decode()
-        return DeliveryRow(
-            survey_id, event, delivery, body, "waiting", 0, self._now(), "not tried yet"
-        )
+    def _row(self, survey_id: str, key: str, event: str, facts: dict[str, Any]) -> DeliveryRow:
+        # The body is stored, so that every attempt sends the same bytes and id.
+        body = dumps({"type": event, "timestamp": self._now(), "data": facts}).decode()
+        id_, now = secrets.token_hex(16), self._now()
+        return DeliveryRow(survey_id, key, id_, body, "waiting", 0, now, "not tried yet")
 
     def _try(self, hook: WebhookRow, row: DeliveryRow) -> int:
         is_last = row.tries >= len(WAITS_S)
@@ -174,15 +171,16 @@ class Webhooks:
             # only delays it.
             if not tx.webhooks.claim(row, due):
                 return 0  # another process was first
-        body = row.body.encode()
+        now, signer = self._moment(), Webhook(bytes.fromhex(hook.secret))
         headers = {
             "Content-Type": "application/json",
-            DELIVERY: row.id,
-            SIGNATURE: signature(hook.secret, self._clock.now(), body),
+            "webhook-id": row.id,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": signer.sign(row.id, now, row.body),
         }
         try:
             # Outside a transaction, because the request may take half a minute.
-            status = self._post(hook.url, body, headers)
+            status = self._post(hook.url, row.body.encode(), headers)
             # Redirects count as failures, because a redirect could lead to a host that is not
             # allowed.
             state, detail = (
@@ -200,16 +198,6 @@ class Webhooks:
 
     def _now(self) -> str:
         return format_time(self._moment())
-
-
-def signature(secret: str, now: datetime, body: bytes) -> str:
-    """Return the header ``t=<seconds>,v1=<hex>``: HMAC-SHA-256 over ``<seconds>.<body>``."""
-    # The time is part of the signed text, so that receivers can refuse replays.
-    seconds = str(int(now.timestamp()))
-    digest = hmac.new(
-        bytes.fromhex(secret), seconds.encode() + b"." + body, hashlib.sha256
-    ).hexdigest()
-    return f"t={seconds},v1={digest}"
 
 
 class WebhookThread:

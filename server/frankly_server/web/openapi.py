@@ -156,6 +156,15 @@ def configure(app: APIFlask) -> None:
     app.description = (
         "Signed survey documents, noisy reports, and estimates that carry their uncertainty."
     )
+    servers: list[dict[str, Any]] = [
+        {"url": "/", "description": "the server that this document comes from"},
+        {
+            "url": "https://{host}",
+            "description": "any other server",
+            "variables": {"host": {"default": "surveys.example.org"}},
+        },
+    ]
+    app.servers = servers
 
 
 def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:

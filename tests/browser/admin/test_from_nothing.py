@@ -234,7 +234,7 @@ def _set_webhook(desk: Desk) -> None:
     desk.follow(page.get_by_role("link", name="Webhook"))
     page.get_by_label("Where to send it").fill("https://hooks.example.org/frankly")
     desk.press("Notify this address")
-    assert re.fullmatch("[0-9a-f]{64}", page.locator("pre").first.inner_text())
+    assert re.fullmatch("whsec_[A-Za-z0-9+/]{43}=", page.locator("pre").first.inner_text())
     desk.check("webhook")
     desk.follow(page.get_by_role("link", name="Invitations"))
     assert "open to everybody who has its link" in page.locator("main").inner_text()

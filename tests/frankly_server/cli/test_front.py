@@ -170,6 +170,38 @@ def test_a_list_of_surveys_imports_no_solver_while_it_runs(home: Path, frankly: 
     assert not HEAVY & set(modules)
 
 
+def _completed(*words: str) -> list[str]:
+    """Return what bash offers after these words, by the lines of docs/operations.md."""
+    script = f"""
+eval "$(_FRANKLY_COMPLETE=bash_source frankly)"
+COMP_WORDS=(frankly {" ".join(words)}) COMP_CWORD={len(words)}
+_frankly_completion frankly
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    place = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    command = ["bash", "--norc", "-c", script]
+    environment = os.environ | {"PATH": place}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_the_shell_completes_verbs_and_options() -> None:
+    assert _completed("su") == ["survey"]
+    assert _completed("survey", "pu") == ["publish"]
+    assert _completed("estimates", "--comp") == ["--compare", "--completion"]
+
+
+def test_verbs_are_completed_without_importing_them() -> None:
+    code = "import sys; from frankly_server.cli import front; import click\n"
+    code += "offered = front.cli.shell_complete(click.Context(front.cli), '')\n"
+    code += "print(*[one.value for one in offered], sep=',', end='|'); print(*sys.modules)"
+    offered, modules = output_of(code).split("|")
+    assert set(offered.split(",")) >= set(front.VERBS)
+    loaded = {f"frankly_server.cli.{name}" for name in ("survey", "estimates", "json_commands")}
+    assert not loaded & set(modules.split())
+
+
 def test_a_failure_is_one_object_on_stderr_and_nothing_else(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

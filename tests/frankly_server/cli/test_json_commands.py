@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,17 @@ def test_without_json_it_is_a_table_for_people(frankly: Frankly) -> None:
     assert result.code == 0
     assert "answer_ldp" in result.out
     assert not result.out.startswith("{")
+
+
+def test_the_input_may_be_a_file(frankly: Frankly, tmp_path: Path) -> None:
+    text = json.dumps({"prior": {"joint": [[1, 1]]}, "weights": WEIGHTS})
+    (tmp_path / "asked.json").write_text(text)
+    from_file = frankly("measure", tmp_path / "asked.json", "--json")
+    assert from_file == frankly("measure", "--json", stdin=text)
+    assert from_file == frankly("measure", "-", "--json", stdin=text)
+    missing = frankly("measure", tmp_path / "other.json", "--json")
+    assert (missing.code, missing.problem["code"]) == (2, "usage")
+    assert "other.json" in missing.problem["detail"]
 
 
 # Name -> (verb, stdin, exit code, problem, field)

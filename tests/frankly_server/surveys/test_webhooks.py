@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Webhook events: sent once, signed with the secret, with a limited number of attempts."""
 
+import base64
 import hashlib
 import hmac
 import html
@@ -14,18 +15,12 @@ from importlib import resources
 from typing import Any
 
 import pytest
-from frankly_protocol.clock import FixedClock
+from frankly_protocol.clock import FixedClock, format_time
 from frankly_protocol.errors import InvalidInput
 from frankly_server.store import Database
 from frankly_server.surveys.outbound import Post, Undelivered
-from frankly_server.surveys.webhooks import (
-    DELIVERY,
-    SIGNATURE,
-    WAITS_S,
-    Webhooks,
-    WebhookThread,
-    signature,
-)
+from frankly_server.surveys.webhooks import WAITS_S, Webhooks, WebhookThread
+from standardwebhooks import WebhookVerificationError
 
 from tests.frankly_server.web.site import NOW, Site
 from tests.refusals import refusal
@@ -56,14 +51,14 @@ def hooks(site: Site, ear: Ear, now: datetime = NOW) -> Webhooks:
     return Webhooks(site.services.database, FixedClock(now), ear)
 
 
-def check(secret: str, header: str, body: bytes) -> int:
-    """Verify a signature as a receiver does; return its timestamp."""
-    signature_fields = dict(part.split("=") for part in header.split(","))
-    expected_mac = hmac.new(
-        bytes.fromhex(secret), f"{signature_fields['t']}.".encode() + body, hashlib.sha256
-    ).hexdigest()
-    assert hmac.compare_digest(expected_mac, signature_fields["v1"])
-    return int(signature_fields["t"])
+def check(secret: str, headers: Mapping[str, str], body: bytes) -> int:
+    """Verify a signature as the specification of Standard Webhooks says; return its timestamp."""
+    key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    version, _, mac = headers["webhook-signature"].partition(",")
+    assert (version, len(key)) == ("v1", 32)
+    assert base64.b64decode(mac) == hmac.new(key, signed, hashlib.sha256).digest()
+    return int(headers["webhook-timestamp"])
 
 
 def test_a_closed_survey_sends_one_signed_event(site: Site) -> None:
@@ -76,11 +71,20 @@ def test_a_closed_survey_sends_one_signed_event(site: Site) -> None:
     url, body, headers = ear.heard[0]
     event = json.loads(body)
     assert url == URL
-    assert event == {"event": "survey.closed", "survey": site.survey, "name": "habits", "version": 1, "reports": 0,
-                    "target": None, "delivery": headers[DELIVERY]}  # fmt: skip
-    assert check(secret, headers[SIGNATURE], body) == int(NOW.timestamp())
+    assert event == {
+        "type": "survey.closed",
+        "timestamp": format_time(NOW),
+        "data": {
+            "survey": site.survey,
+            "name": "habits",
+            "version": 1,
+            "reports": 0,
+            "target": None,
+        },
+    }
+    assert check(secret, headers, body) == int(NOW.timestamp())
     with pytest.raises(AssertionError):
-        check(secret, headers[SIGNATURE], body + b" ")
+        check(secret, headers, body + b" ")
     assert service.of(site.survey).deliveries[0].state == "delivered"
     assert secret not in repr(service.of(site.survey))
 
@@ -95,9 +99,10 @@ def test_a_test_message_is_sent_and_signed_like_an_event(site: Site) -> None:
         service.send_test(site.survey)
     assert service.run_round() == 1
     [(_, body, headers)] = ear.heard
-    check(secret, headers[SIGNATURE], body)
-    facts = json.loads(body)
-    assert (facts["event"], facts["survey"], facts["reports"]) == ("test", site.survey, None)
+    check(secret, headers, body)
+    event = json.loads(body)
+    assert event["type"] == "test"
+    assert (event["data"]["survey"], event["data"]["reports"]) == (site.survey, None)
     service.send_test(site.survey)  # the earlier one has been delivered
     assert service.run_round() == 1
 
@@ -115,11 +120,12 @@ def test_a_target_that_is_met_and_a_last_day_that_passes_send_events(site: Site)
     assert service.run_round() == 0  # the report is pending
     site.release()
     assert service.run_round() == 1
-    assert {k: json.loads(ear.heard[-1][1])[k] for k in ("event", "reports", "target")} == {
-        "event": "target.met", "reports": 12, "target": 12}  # fmt: skip
+    event = json.loads(ear.heard[-1][1])
+    assert event["type"] == "target.met"
+    assert (event["data"]["reports"], event["data"]["target"]) == (12, 12)
     later = hooks(site, ear, datetime.fromisoformat("2026-07-01T00:00:01+00:00"))
     assert later.run_round() == 1
-    assert json.loads(ear.heard[-1][1])["event"] == "survey.closed"
+    assert json.loads(ear.heard[-1][1])["type"] == "survey.closed"
     assert later.run_round() == 0
 
 
@@ -136,7 +142,7 @@ def test_tries_are_bounded_and_repeat_the_same_body(site: Site) -> None:
         now += timedelta(seconds=WAITS_S[min(i, 5)])
     assert len(ear.heard) == len(WAITS_S) + 1 == 7
     assert len({body for _, body, _ in ear.heard}) == 1
-    assert len({check(secret, headers[SIGNATURE], body) for _, body, headers in ear.heard}) == 7
+    assert len({check(secret, headers, body) for _, body, headers in ear.heard}) == 7
     delivery = hooks(site, ear).of(site.survey).deliveries[0]
     assert (delivery.state, delivery.tries, delivery.detail) == ("failed", 7, "answered 404")
 
@@ -186,7 +192,7 @@ def test_reports_that_are_pending_are_not_counted(site: Site) -> None:
     site.services.intake.accept_batch(site.survey, [site.report(i) for i in range(9)])
     site.services.lifecycle.move(site.survey, "close")
     assert service.run_round() == 1
-    assert json.loads(ear.heard[0][1])["reports"] == 0
+    assert json.loads(ear.heard[0][1])["data"]["reports"] == 0
 
 
 def test_the_thread_runs_in_the_background_and_survives_a_failed_round(site: Site) -> None:
@@ -216,21 +222,32 @@ def test_the_thread_runs_in_the_background_and_survives_a_failed_round(site: Sit
     assert quiet.rounds == 0
 
 
-def test_the_snippet_that_the_page_shows_checks_a_signature() -> None:
+def test_the_snippet_that_the_page_shows_checks_a_signature(site: Site) -> None:
     page = (
         resources.files("frankly_server.web.admin")
         .joinpath("templates", "admin", "webhook.html")
         .read_text("utf-8")
     )
-    code = html.unescape(re.findall(r"<pre data-copy>(import.*?)</pre>", page, re.DOTALL)[0])
-    names: dict[str, Any] = {}
-    exec(code, names)  # the code that receivers paste
-    is_ours, now, secret = names["is_ours"], datetime.now(UTC), "ab" * 32
-    header = signature(secret, now, b'{"x":1}')
-    assert is_ours(secret, header, b'{"x":1}')
-    assert not is_ours(secret, header, b'{"x":2}')
-    assert not is_ours("cd" * 32, header, b'{"x":1}')
-    assert not is_ours(secret, signature(secret, now - timedelta(hours=1), b'{"x":1}'), b'{"x":1}')
+    code = html.unescape(re.findall(r"<pre data-copy>(from .*?)</pre>", page, re.DOTALL)[0])
+    now = datetime.now(UTC)
+    sent = {}
+    for at in (now, now - timedelta(hours=1)):
+        ear = Ear()
+        secret = hooks(site, ear, at).set(site.survey, URL)
+        hooks(site, ear, at).send_test(site.survey)
+        hooks(site, ear, at).run_round()
+        [(_, body, headers)] = ear.heard
+        sent[at] = {"secret": secret, "body": body, "headers": headers}
+    received: dict[str, Any] = {**sent[now]}
+    exec(code, received)  # the code that receivers paste
+    assert received["event"]["type"] == "test"
+    for other in (
+        {"body": body.replace(b"test", b"best")},
+        {"secret": "whsec_" + base64.b64encode(bytes(32)).decode()},
+        sent[now - timedelta(hours=1)],
+    ):
+        with pytest.raises(WebhookVerificationError):
+            exec(code, sent[now] | other)
 
 
 def test_an_event_delayed_by_a_fast_clock_is_sent_once_the_clock_is_right(site: Site) -> None:

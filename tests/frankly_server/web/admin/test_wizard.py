@@ -356,7 +356,7 @@ def test_a_webhook_is_set_on_an_allowed_host_only(
     services = office.services
     services.webhooks = Webhooks(services.database, FixedClock(NOW), Post(["hooks.example.org"]))
     created = send(client, where, url="https://hooks.example.org/x")
-    secret = re.search(r"<pre data-copy>([0-9a-f]{64})</pre>", created.text)
+    secret = re.search(r"<pre data-copy>(whsec_[A-Za-z0-9+/]{43}=)</pre>", created.text)
     assert secret
     assert secret.group(1) not in client.get(where).text  # shown once
     assert "https://hooks.example.org/x" in client.get(where).text
