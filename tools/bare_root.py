@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow docs/first_survey.md in a minimal Debian system that has only python3 and pip.
+"""Follow docs/first_survey.md, or run a command, in a Debian system that has only python3 and pip.
 
-As root: python3 -m tools.bare_root [--base FOLDER] [--without-test] [--bind FOLDER]... [--copy FILE]... [--keep]
+As root: python3 -m tools.bare_root [--suite NAME] [--base FOLDER] [--without-test] [--run COMMAND]
+[--bind FOLDER]... [--copy FILE]... [--keep]
 
 debootstrap creates a root file system (or --base copies an existing one), the last commit is cloned
-into it, and tools/follow.py runs there in separate mount and process namespaces. The machine's name
+into it, and tools/follow.py or the command runs there in separate mount and process namespaces. The machine's name
 servers, certificates and pip settings are copied; --bind and --copy add files that these settings
 need (a registry on disk, apt's sources).
 """
@@ -31,13 +32,16 @@ _PASSED_ON: Final = re.compile(
 )
 
 
-def empty(base: Path) -> None:
-    """Create a minimal Debian 12 with python3 and pip. Raises subprocess.CalledProcessError."""
+def empty(base: Path, suite: str) -> None:
+    """Create a minimal Debian with python3 and pip. Raises subprocess.CalledProcessError.
+
+    suite : name of the release; bookworm is Debian 12, trixie Debian 13.
+    """
     command = [
         "debootstrap",
         "--variant=minbase",
         f"--include={','.join(PACKAGES)}",
-        "bookworm",
+        suite,
         str(base),
     ]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
@@ -61,15 +65,13 @@ def furnish(root: Path, copies: Sequence[str]) -> None:
     )  # noqa: RUF100, S603, S607
 
 
-def script(root: Path, binds: Sequence[str], follow: Sequence[str]) -> str:
-    """Return the shell lines that mount file systems in a root and follow the page in it."""
+def script(root: Path, binds: Sequence[str], command: str) -> str:
+    """Return the shell lines that mount file systems in a root and run a command in its checkout."""
     home = Path("~").expanduser()
     passed_on = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
     fixed = {"HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
     env = [f"{name}={value}" for name, value in {**passed_on, **fixed}.items()]
-    command = (
-        f"cd /srv/frankly && exec python3 -m tools.follow docs/first_survey.md {shlex.join(follow)}"
-    )
+    command = f"cd /srv/frankly && {command}"
     return "\n".join(
         [
             "set -e",
@@ -91,7 +93,15 @@ def _mounts(root: Path, binds: Sequence[str]) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Create the root, follow the page in it, remove the root; exit with the run's exit code."""
-    parser = argparse.ArgumentParser(description="Follow docs/first_survey.md in an empty Debian.")
+    parser = argparse.ArgumentParser(
+        description="Follow docs/first_survey.md, or run a command, in an empty Debian."
+    )
+    parser.add_argument(
+        "--suite", default="bookworm", help="Debian's release (default: bookworm, Debian 12)"
+    )
+    parser.add_argument(
+        "--run", metavar="COMMAND", help="run this in the checkout instead of following the page"
+    )
     parser.add_argument("--base", type=Path, help="copy this root instead of creating one")
     parser.add_argument(
         "--without-test", action="store_true", help=f"skip lines with: {', '.join(NEEDS_TEST)}"
@@ -111,10 +121,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.base:
             subprocess.run(["cp", "--archive", options.base, root], check=True)  # noqa: S603, S607
         else:
-            empty(root)
+            empty(root, options.suite)
         furnish(root, options.copy)
         without = [f"--without={text}" for text in NEEDS_TEST] if options.without_test else []
-        lines = script(root, options.bind, [*without, f"--port={options.port}"])
+        follow = shlex.join([*without, f"--port={options.port}"])
+        command = options.run or f"exec python3 -m tools.follow docs/first_survey.md {follow}"
+        lines = script(root, options.bind, command)
         # with namespaces, mounts and remaining processes end with the run, even after a failure
         isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", lines]
         code = subprocess.run(isolated, check=False, stdin=subprocess.DEVNULL).returncode  # noqa: S603

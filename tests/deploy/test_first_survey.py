@@ -7,7 +7,6 @@ empty Debian runs them.
 """
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -96,28 +95,3 @@ def test_a_reader_sets_variables_and_leaves_a_server_running(tmp_path: Path) -> 
     )
     with pytest.raises(Failed, match="ended with exit code -15"):
         shell.close()
-
-
-@pytest.mark.full_only
-def test_the_page_in_an_empty_debian(root: Path) -> None:
-    """The test needs root, debootstrap and the network; it leaves out `python3 run.py test`, which
-    runs all tests."""
-    binds = [
-        f"--bind={place}" for place in os.environ.get("BARE_ROOT_BINDS", "").split(":") if place
-    ]
-    copies = [
-        f"--copy={place}" for place in os.environ.get("BARE_ROOT_COPIES", "").split(":") if place
-    ]
-    command = [
-        sys.executable,
-        "-m",
-        "tools.bare_root",
-        "--without-test",
-        f"--port={free_port()}",
-        *binds,
-        *copies,
-    ]
-    completed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert completed.returncode == 0, completed.stdout + completed.stderr
-    assert "left out: python3 run.py test" in completed.stdout
-    assert "2 left out" in completed.stdout.splitlines()[-1]

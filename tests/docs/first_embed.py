@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -181,7 +181,7 @@ def _end(server: subprocess.Popen[bytes]) -> None:
 
 
 def _stored(home: Path) -> int:
-    with sqlite3.connect(home / "frankly.db") as database:
+    with closing(sqlite3.connect(home / "frankly.db")) as database, database:
         (count,) = database.execute("SELECT count(*) FROM reports").fetchone()
     return int(count)
 

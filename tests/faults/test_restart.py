@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -105,13 +106,13 @@ def answer_all(
 
 
 def _stored(home: Path) -> int:
-    with sqlite3.connect(home / "frankly.db") as database:
+    with closing(sqlite3.connect(home / "frankly.db")) as database, database:
         (n,) = database.execute("SELECT count(*) FROM reports").fetchone()
         return int(n)
 
 
 def _counts_agree_with_reports(home: Path) -> None:
-    with sqlite3.connect(home / "frankly.db") as database:
+    with closing(sqlite3.connect(home / "frankly.db")) as database, database:
         counted = database.execute(
             "SELECT block, symbol, sum(n) FROM batch_counts GROUP BY block, symbol"
         ).fetchall()

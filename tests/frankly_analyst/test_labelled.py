@@ -72,5 +72,5 @@ def test_without_the_library_the_way_out_is_named(
     with pytest.raises(InvalidRequest, match="cannot be written"):
         grouped.to_sav(tmp_path / "missing" / "x.sav")
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
-    with pytest.raises(InvalidRequest, match=r"frankly-analyst\[files\]"):
+    with pytest.raises(InvalidRequest, match="pip install pandas pyreadstat"):
         grouped.to_sav(tmp_path / "x.sav")

@@ -10,6 +10,7 @@ import sqlite3
 import stat
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -103,7 +104,10 @@ def test_the_seal_is_durable_before_the_first_byte_is_sent(tmp_path: Path) -> No
     server, committed_rows = FakeServer(), []
 
     def read_store() -> None:
-        with sqlite3.connect(f"file:{tmp_path / 's.db'}?mode=ro", uri=True) as reader:
+        with (
+            closing(sqlite3.connect(f"file:{tmp_path / 's.db'}?mode=ro", uri=True)) as reader,
+            reader,
+        ):
             committed_rows.append(reader.execute("SELECT state, body FROM answers").fetchall())
 
     server.on_post = read_store
@@ -362,7 +366,7 @@ def _stored_bytes(folder: Path) -> bytes:
 
 
 def _newer(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("PRAGMA user_version = 99")
 
 

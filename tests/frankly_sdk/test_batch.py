@@ -5,6 +5,7 @@ import io
 import json
 import sqlite3
 from argparse import Namespace
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -238,7 +239,7 @@ def test_keys_and_answers_are_never_written(server: FakeServer, tmp_path: Path) 
 
 
 def test_a_store_of_version_1_keeps_its_data(server: FakeServer, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "s.db") as database:
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database, database:
         database.executescript(
             """CREATE TABLE keys (origin TEXT PRIMARY KEY, envelope BLOB NOT NULL);
             CREATE TABLE surveys (survey TEXT PRIMARY KEY, version INTEGER NOT NULL, digest TEXT NOT NULL,

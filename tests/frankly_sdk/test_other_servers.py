@@ -6,6 +6,7 @@ take over a survey's id, lock out a log, and fill the evidence store.
 """
 
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -496,7 +497,7 @@ BODIES = [b'{"id":"%s"}' % (digit * 32) for digit in (b"2", b"3")]
 def old_store(path: Path, place: Place, version: int = 3, answered: bool = True) -> None:
     """Create a store of an earlier version with a server's document and log, and answers if
     `answered` is set."""
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.executescript(OLD)
         document = place.document
         database.execute(

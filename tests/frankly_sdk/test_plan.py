@@ -8,6 +8,7 @@ import secrets
 import sqlite3
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,7 +62,7 @@ def begun(first: int) -> Callable[[int], int]:
 
 def rows_of(store: Path) -> list[tuple[Any, ...]]:
     """Return the stored plans, read without the SDK."""
-    with sqlite3.connect(store) as db:
+    with closing(sqlite3.connect(store)) as db, db:
         return db.execute("SELECT * FROM plans").fetchall()
 
 
@@ -339,7 +340,7 @@ def test_plans_of_two_chains_of_keys_are_apart(tmp_path: Path) -> None:
 def test_a_store_of_an_earlier_version_gets_the_table(version: int, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     fresh().open(store).close()
-    with sqlite3.connect(store) as db:
+    with closing(sqlite3.connect(store)) as db, db:
         db.execute("DROP TABLE plans")
         if version == 4:
             db.execute("ALTER TABLE answers DROP COLUMN closes")
@@ -506,7 +507,7 @@ def test_a_damaged_plan_is_an_error_of_the_store(text: str, tmp_path: Path) -> N
     store = tmp_path / "s.db"
     with fresh().open(store) as client:
         client.plan()
-        with sqlite3.connect(store) as db:
+        with closing(sqlite3.connect(store)) as db, db:
             db.execute("UPDATE plans SET plan = ?", (text,))
         for call in (client.plan, lambda: client.answer(EVERYTHING)):
             with pytest.raises(StoreError, match="damaged"):

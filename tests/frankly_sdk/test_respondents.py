@@ -5,6 +5,7 @@ import hmac
 import sqlite3
 import unicodedata
 from collections import Counter
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,7 @@ def test_a_table_with_two_spellings_of_a_key_names_both_lines(
 
 def typed(store: Path, key: str, *surveys: str) -> None:
     """Store an answer as version 3 did, under the hash of the key as typed, including its spaces."""
-    with sqlite3.connect(store) as old:
+    with closing(sqlite3.connect(store)) as old, old:
         ((salt,),) = old.execute("SELECT salt FROM salt").fetchall()
         name = hmac.digest(salt, key.encode(), "sha256").hex()
         for survey_id in surveys:
@@ -157,7 +158,7 @@ def test_two_answers_of_one_person_cost_both(tmp_path: Path) -> None:
         Charge(Fraction(4), Fraction(2, 9)),
         Charge(Fraction(2), Fraction(1, 9)),
     ]
-    with sqlite3.connect(tmp_path / "s.db") as file:
+    with closing(sqlite3.connect(tmp_path / "s.db")) as file, file:
         assert Counter(row[0] for row in file.execute("SELECT survey FROM answers")) == {
             "ab" * 16: 2,
             "cd" * 16: 1,

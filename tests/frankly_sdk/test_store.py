@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -221,7 +222,7 @@ def test_a_journal_is_all_zeros_after_a_receipt(tmp_path: Path) -> None:
         assert beside == ["s.db-journal", "s.db-sending"]
         assert (tmp_path / "s.db-sending").read_bytes() == b""
         assert not any((tmp_path / "s.db-journal").read_bytes())
-    with sqlite3.connect(tmp_path / "s.db") as database:
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database, database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
@@ -278,7 +279,7 @@ def test_connections_sync_commits_and_overwrite_erased_bytes(
     pragma: str, value: object, tmp_path: Path
 ) -> None:
     """The settings also apply to the connection of a fork and to a file that was in WAL mode."""
-    with sqlite3.connect(tmp_path / "s.db") as database:
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database, database:
         database.execute("PRAGMA journal_mode=WAL")
     database.close()
     store = Store(tmp_path / "s.db")

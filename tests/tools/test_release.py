@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -21,7 +20,16 @@ from packaging.utils import canonicalize_name
 
 from tests.deploy.index import Index
 from tests.threads import listening
-from tools.release.__main__ import PROJECTS, build, build_one, checksums
+from tools.release import __main__ as release
+from tools.release.__main__ import (
+    PROJECTS,
+    NotReproducible,
+    build_one,
+    build_twice,
+    checksums,
+    copied,
+    make_bundle,
+)
 from tools.release.sbom import bill_of_materials
 
 PACKAGES = {
@@ -31,50 +39,71 @@ PACKAGES = {
     "frankly_server": "server",
 }
 OURS = tuple(name.replace("_", "-") for name in PACKAGES)
-PLACES = ("server", "migrations", "client_sdk", "analyst", "shared")
-
-
-def _copy(root: Path, folder: Path, *, mode: int, time: float) -> Path:
-    """Copy the files that a build reads, with different permissions and times."""
-    for name in PLACES:
-        shutil.copytree(
-            root / name,
-            folder / name,
-            ignore=shutil.ignore_patterns("__pycache__", "dist", "node_modules"),
-        )
-    for name in ("LICENSE", ".gitignore"):
-        shutil.copy(root / name, folder / name)
-    for path in folder.rglob("*"):
-        if path.is_file():
-            path.chmod(mode)
-            os.utime(path, (time, time))
-    return folder
 
 
 @pytest.fixture(scope="module")
-def twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[Path]]:
-    root, folder = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("made")
-    original = _copy(root, tmp_path_factory.mktemp("a"), mode=0o644, time=1_000_000_000)
-    copy = _copy(original, tmp_path_factory.mktemp("a-longer-name"), mode=0o664, time=1_700_000_000)
-    return build(folder / "one", original), build(folder / "two", copy)
+def archives(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """All archives of a release; building them twice gave the same bytes."""
+    return build_twice(tmp_path_factory.mktemp("made"), with_bundle=False)
 
 
-def test_a_second_build_is_the_same_bytes(twice: tuple[list[Path], list[Path]]) -> None:
-    first, second = twice
-    assert len(first) == 2 * len(PROJECTS) + 1
-    assert checksums(first) == checksums(second)
-    digest, _, name = checksums(first).splitlines()[0].partition("  ")
-    assert (
-        digest == hashlib.sha256(next(f for f in first if f.name == name).read_bytes()).hexdigest()
+def test_the_checksums_are_those_of_the_archives(archives: list[Path]) -> None:
+    assert len(archives) == 2 * len(PROJECTS) + 1
+    assert archives == sorted(archives)
+    for file, line in zip(archives, checksums(archives).splitlines(), strict=True):
+        assert line == f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}"
+
+
+def test_builds_that_differ_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(folder: Path, root: Path) -> list[Path]:
+        folder.mkdir()
+        (folder / "same.whl").write_text("same")
+        (folder / "x.whl").write_text(str(root))  # as if an archive named its place
+        return sorted(folder.iterdir())
+
+    monkeypatch.setattr(release, "build", build)
+    with pytest.raises(NotReproducible, match=r"^two builds differ in x\.whl$"):
+        build_twice(tmp_path / "made", with_bundle=False)
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.full_only
+def test_one_command_builds_everything_and_signs_it(root: Path, tmp_path: Path) -> None:
+    """The bundle too, by Node; the signature is verified as docs/install.md says."""
+    key, made = tmp_path / "alice", tmp_path / "dist"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+    command = [sys.executable, "-m", "tools.release", str(made), "--key", str(key)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("signed: SHA256SUMS.alice.sig\n")
+    subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=made, check=True)
+    assert len((made / "SHA256SUMS").read_text().splitlines()) == 2 * len(PROJECTS) + 2
+    (made / "allowed_signers").write_text(f"alice {key.with_suffix('.pub').read_text()}")
+    verify = "ssh-keygen -Y verify -f allowed_signers -I alice -n frankly-release -s SHA256SUMS.alice.sig"
+    assert verify in (root / "docs/install.md").read_text("utf-8")
+    for text, code in (((made / "SHA256SUMS").read_bytes(), 0), (b"others", 255)):
+        checked = subprocess.run(
+            verify.split(), cwd=made, input=text, capture_output=True, check=False
+        )
+        assert checked.returncode == code
+
+
+@pytest.mark.full_only
+def test_a_bundle_of_other_sources_is_refused(tmp_path: Path) -> None:
+    browser = copied(tmp_path / "copy", 0o644, 1_000_000_000) / "client_sdk/browser"
+    (browser / "src/budget.js").write_text(
+        (browser / "src/budget.js").read_text() + "export const more = 1;\n"
     )
+    with pytest.raises(NotReproducible, match="npm run bundle"):
+        make_bundle(browser)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_an_archive_contains_the_required_files(
-    root: Path, twice: tuple[list[Path], list[Path]], package: str
+    root: Path, archives: list[Path], package: str
 ) -> None:
     licence = (root / "LICENSE").read_bytes()
-    [wheel] = [file for file in twice[0] if file.name.startswith(package) and file.suffix == ".whl"]
+    [wheel] = [file for file in archives if file.name.startswith(package) and file.suffix == ".whl"]
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         assert f"{package}/py.typed" in names
@@ -84,7 +113,7 @@ def test_an_archive_contains_the_required_files(
         assert f"Version: {__version__}\n" in metadata
         assert "License-Expression: Apache-2.0\n" in metadata
         assert not [name for name in names if re.search(r"test_|\.db$|\.pem$|__pycache__", name)]
-    [source] = [file for file in twice[0] if file.name.startswith(package) and file.suffix == ".gz"]
+    [source] = [file for file in archives if file.name.startswith(package) and file.suffix == ".gz"]
     with tarfile.open(source) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
         assert {
@@ -135,11 +164,11 @@ def test_versions_agree_wherever_one_is_written(root: Path) -> None:
 
 
 def test_the_npm_archive_contains_every_file_that_its_exports_name(
-    root: Path, twice: tuple[list[Path], list[Path]]
+    root: Path, archives: list[Path]
 ) -> None:
     folder = root / "client_sdk/browser"
     package = json.loads((folder / "package.json").read_text())
-    [made] = [file for file in twice[0] if file.name == f"frankly-sdk-{__version__}.tgz"]
+    [made] = [file for file in archives if file.name == f"frankly-sdk-{__version__}.tgz"]
     with tarfile.open(made) as archive:
         names = {member.removeprefix("package/") for member in archive.getnames()}
         inside = archive.extractfile("package/LICENSE")
@@ -164,8 +193,8 @@ def test_the_npm_archive_contains_every_file_that_its_exports_name(
     ]
 
 
-def _named(twice: tuple[list[Path], list[Path]], package: str, ending: str) -> Path:
-    [made] = [f for f in twice[0] if f.name.startswith(f"{package}-") and f.name.endswith(ending)]
+def _named(archives: list[Path], package: str, ending: str) -> Path:
+    [made] = [f for f in archives if f.name.startswith(f"{package}-") and f.name.endswith(ending)]
     return made
 
 
@@ -183,9 +212,9 @@ def _metadata(wheel: Path) -> str:
         return archive.read(name).decode()
 
 
-def test_no_two_distributions_have_a_file_in_common(twice: tuple[list[Path], list[Path]]) -> None:
+def test_no_two_distributions_have_a_file_in_common(archives: list[Path]) -> None:
     """So they can be installed in any order, and any of them can be removed."""
-    files = {name: set(_modules(_named(twice, name, ".whl"))) for name in PACKAGES}
+    files = {name: set(_modules(_named(archives, name, ".whl"))) for name in PACKAGES}
     for one, other in combinations(PACKAGES, 2):
         assert not files[one] & files[other], (one, other)
     for name, paths in files.items():
@@ -194,7 +223,7 @@ def test_no_two_distributions_have_a_file_in_common(twice: tuple[list[Path], lis
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_wheel_imports_no_other_package_of_ours(
-    root: Path, twice: tuple[list[Path], list[Path]], package: str
+    root: Path, archives: list[Path], package: str
 ) -> None:
     """The modules are those of the checkout, in which only names in imports may differ."""
     sources = {
@@ -203,7 +232,7 @@ def test_a_wheel_imports_no_other_package_of_ours(
         f"{package}/migrations": root / "migrations",
         package: root / PACKAGES[package] / package,
     }
-    for path, data in _modules(_named(twice, package, ".whl")).items():
+    for path, data in _modules(_named(archives, package, ".whl")).items():
         if not path.endswith(".py"):
             continue
         place = next(place for place in sources if path.startswith(f"{place}/"))
@@ -226,23 +255,21 @@ def _original_name(module: str, package: str) -> str:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_source_archive_gives_the_same_wheel(
-    twice: tuple[list[Path], list[Path]], tmp_path: Path, package: str
+    archives: list[Path], tmp_path: Path, package: str
 ) -> None:
-    with tarfile.open(_named(twice, package, ".tar.gz")) as archive:
+    with tarfile.open(_named(archives, package, ".tar.gz")) as archive:
         archive.extractall(tmp_path, filter="data")
     [unpacked] = tmp_path.iterdir()
     build_one(unpacked, tmp_path / "made", "wheel")
     [again] = (tmp_path / "made").iterdir()
-    first = _named(twice, package, ".whl")
+    first = _named(archives, package, ".whl")
     # only the order of the files in the archive differs
     assert _modules(again) == _modules(first)
     assert _metadata(again) == _metadata(first)
 
 
-def test_the_server_carries_its_migrations_and_pages(
-    root: Path, twice: tuple[list[Path], list[Path]]
-) -> None:
-    names = set(_modules(_named(twice, "frankly_server", ".whl")))
+def test_the_server_carries_its_migrations_and_pages(root: Path, archives: list[Path]) -> None:
+    names = set(_modules(_named(archives, "frankly_server", ".whl")))
     scripts = {path.relative_to(root).as_posix() for path in (root / "migrations").rglob("*.py")}
     assert scripts
     assert {f"frankly_server/{name}" for name in scripts} <= names
@@ -307,15 +334,11 @@ OF_THE_SDK = OF_THE_ANALYST - {"frankly-analyst"} | {
     ("package", "allowed"), [("frankly_sdk", OF_THE_SDK), ("frankly_analyst", OF_THE_ANALYST)]
 )
 def test_a_client_installs_only_its_few_dependencies(
-    twice: tuple[list[Path], list[Path]],
-    tmp_path: Path,
-    package: str,
-    allowed: set[str],
-    full: bool,
+    archives: list[Path], tmp_path: Path, package: str, allowed: set[str], full: bool
 ) -> None:
     """With --full pip builds the source archive."""
     python = _empty(tmp_path)
-    archive = _named(twice, package, ".tar.gz" if full else ".whl")
+    archive = _named(archives, package, ".tar.gz" if full else ".whl")
     _pip(python, "install", "--no-input", "--no-compile", str(archive))
     assert set(_versions(python)) <= allowed
     heavy = "{'numpy', 'flask', 'frankly_server', 'frankly_protocol', 'pandas'}"
@@ -360,7 +383,7 @@ SAID = {
     ],
 )
 def test_packages_install_in_any_order_and_each_can_be_removed(
-    twice: tuple[list[Path], list[Path]], tmp_path: Path, order: Sequence[str]
+    archives: list[Path], tmp_path: Path, order: Sequence[str]
 ) -> None:
     """The first two are removed; the others go on working."""
     python = _empty(tmp_path)
@@ -369,7 +392,7 @@ def test_packages_install_in_any_order_and_each_can_be_removed(
     [others] = (Path(sys.prefix) / "lib").glob("python3*/site-packages")
     (site / "others.pth").write_text(str(others))
     for package in order:
-        wheel = _named(twice, package, ".whl")
+        wheel = _named(archives, package, ".whl")
         _pip(python, "install", "--quiet", "--no-deps", "--no-compile", str(wheel))
     for removed in ((), order[:2]):
         if removed:
@@ -438,7 +461,7 @@ def _pip(python: Path, *arguments: str, environment: Mapping[str, str] | None = 
 @pytest.mark.full_only
 @pytest.mark.parametrize("ending", [".whl", ".tar.gz"])
 def test_archives_install_in_an_empty_environment(
-    root: Path, twice: tuple[list[Path], list[Path]], tmp_path: Path, ending: str
+    root: Path, archives: list[Path], tmp_path: Path, ending: str
 ) -> None:
     """With a user's dependencies, the packages start, contain licences, and pass type checks."""
     python = _empty(tmp_path)
@@ -447,7 +470,7 @@ def test_archives_install_in_an_empty_environment(
         "install",
         "--quiet",
         "--no-input",
-        *(str(f) for f in twice[0] if f.name.endswith(ending)),
+        *(str(f) for f in archives if f.name.endswith(ending)),
     )
     listed = _versions(python)
     assert {listed[f"frankly-{name}"] for name in ("protocol", "sdk", "analyst", "server")} == {

@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build all files of a release, reproducibly: python -m tools.release [FOLDER]."""
+"""Build all files of a release, twice and in different places: python -m tools.release --help.
 
+The two builds must be the same bytes. They are written with a bill of materials and SHA256SUMS,
+which is signed if a key is given. The bundle of the browser SDK is made anew from its sources, by
+Node, and must be the one in the checkout.
+"""
+
+import argparse
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from tools.release.npm import pack
@@ -14,6 +22,10 @@ from tools.release.sbom import bill_of_materials
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PROJECTS: Final = ("shared", "client_sdk", "analyst", "server")
+PLACES: Final = (*PROJECTS, "migrations", "LICENSE", ".gitignore")
+"""What a build reads."""
+NAMESPACE: Final = "frankly-release"
+"""What signatures of releases are for, as ssh-keygen checks."""
 EPOCH: Final = "1577836800"
 """2020-01-01 in seconds: time of every file in an archive, which makes builds reproducible."""
 
@@ -48,6 +60,74 @@ def _environment() -> Mapping[str, str]:
     }
 
 
+class NotReproducible(RuntimeError):
+    """Two builds of the same sources differ, or the bundle is not that of its sources."""
+
+
+def build_twice(folder: Path, *, with_bundle: bool) -> list[Path]:
+    """Build in two copies of the checkout, with other paths, modes and times; keep one result.
+
+    Returns the archives in `folder`, sorted. Raises NotReproducible.
+    """
+    with TemporaryDirectory() as scratch:
+        made = []
+        for name, mode, seconds in (
+            ("one", 0o644, 1_000_000_000),
+            ("another", 0o664, 1_700_000_000),
+        ):
+            copy = copied(Path(scratch, name), mode, seconds)
+            if with_bundle:
+                make_bundle(copy / "client_sdk/browser")
+            made.append(build(Path(scratch, f"made-{name}"), copy))
+        first, second = ({path.name: path.read_bytes() for path in archives} for archives in made)
+        if differing := [
+            name for name in {**first, **second} if first.get(name) != second.get(name)
+        ]:
+            raise NotReproducible(f"two builds differ in {', '.join(sorted(differing))}")
+        folder.mkdir(parents=True, exist_ok=True)
+        return [Path(shutil.copy(path, folder)) for path in made[0]]
+
+
+def copied(folder: Path, mode: int, seconds: int) -> Path:
+    """Copy the checkout's tracked files that a build reads, links as files; return `folder`.
+
+    mode, seconds : permissions and time of every copy.
+    """
+    command = ["git", "ls-files", "-z", "--", *PLACES]
+    tracked = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout  # noqa: S603
+    for name in tracked.decode().rstrip("\0").split("\0"):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, target)
+        target.chmod(mode)
+        os.utime(target, (seconds, seconds))
+    return folder
+
+
+def make_bundle(browser: Path) -> None:
+    """Make the bundle and the hosted page's files anew. Raises NotReproducible if they change."""
+    for command in (
+        ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
+        ("node", "bundle.mjs"),
+    ):
+        subprocess.run(command, cwd=browser, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+    shutil.rmtree(browser / "node_modules")
+    for name in ("bundle", "page"):
+        here, there = (_contents(place / name) for place in (browser, ROOT / "client_sdk/browser"))
+        if here != there:
+            raise NotReproducible(
+                f"{name}/ is not made from its sources: npm run bundle, and commit"
+            )
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
 def checksums(files: list[Path]) -> str:
     """Return lines in the format of `sha256sum --check`."""
     return "".join(
@@ -55,14 +135,35 @@ def checksums(files: list[Path]) -> str:
     )
 
 
-def main(folder: Path) -> None:
-    """Build, then write the bill of materials and the checksums of all files."""
-    files = build(folder)
-    bill = folder / "frankly.cdx.json"
+def sign(sums: Path, key: Path) -> Path:
+    """Sign SHA256SUMS by an SSH key; return SHA256SUMS.NAME.sig, NAME being the key file's."""
+    command = ["ssh-keygen", "-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(sums)]
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    return sums.with_name(f"{sums.name}.sig").rename(sums.with_name(f"{sums.name}.{key.stem}.sig"))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Build, then write the bill of materials, the checksums of all files, and their signature."""
+    parser = argparse.ArgumentParser(description="Build all files of a release, twice.")
+    parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "dist")
+    parser.add_argument("--key", type=Path, help="SSH key that signs SHA256SUMS")
+    parser.add_argument(
+        "--without-bundle",
+        action="store_true",
+        help="leave out what needs Node 20 and its registry",
+    )
+    options = parser.parse_args(arguments)
+    if not options.without_bundle and not (shutil.which("npm") and shutil.which("node")):
+        parser.error("the bundle needs node and npm; --without-bundle leaves out its check")
+    folder = options.folder.resolve()
+    files = build_twice(folder, with_bundle=not options.without_bundle)
+    bill, sums = folder / "frankly.cdx.json", folder / "SHA256SUMS"
     bill.write_text(bill_of_materials(ROOT / "requirements" / "runtime.txt"), encoding="utf-8")
-    (folder / "SHA256SUMS").write_text(checksums(sorted([*files, bill])), encoding="utf-8")
-    sys.stdout.write((folder / "SHA256SUMS").read_text(encoding="utf-8"))
+    sums.write_text(checksums(sorted([*files, bill])), encoding="utf-8")
+    sys.stdout.write(sums.read_text(encoding="utf-8"))
+    if options.key:
+        sys.stdout.write(f"signed: {sign(sums, options.key).name}\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist").resolve())
+    main()

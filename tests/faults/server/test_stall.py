@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -42,7 +42,12 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
 def stalled(server: Running) -> Iterator[None]:
     """Hold the lock that every new report needs."""
     if server.database_url.startswith("sqlite"):
-        with sqlite3.connect(server.home / "frankly.db", isolation_level=None) as connection:
+        with (
+            closing(
+                sqlite3.connect(server.home / "frankly.db", isolation_level=None)
+            ) as connection,
+            connection,
+        ):
             connection.execute("BEGIN IMMEDIATE")
             yield
             connection.execute("ROLLBACK")
