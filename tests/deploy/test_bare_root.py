@@ -16,7 +16,7 @@ from tests.ports import free_port
 
 pytestmark = pytest.mark.full_only
 
-LIBRARIES = (
+FOLDERS = (
     "tests/frankly_protocol",
     "tests/frankly_sdk",
     "tests/frankly_analyst",
@@ -48,7 +48,7 @@ def test_the_page_in_an_empty_debian(root: Path) -> None:
 
 def test_the_libraries_on_the_python_of_a_newer_debian(root: Path) -> None:
     """Protocol, SDK, analyst's client and mathematics, on Debian 13."""
-    command = f"python3 --version && python3 run.py test {' '.join(LIBRARIES)}"
+    command = f"python3 --version && python3 run.py test {' '.join(FOLDERS)}"
     said = _bare_root(root, "--suite=trixie", f"--run={command}")
     assert "Python 3.13" in said
     assert re.search(r"^=+ \d+ passed in ", said, re.MULTILINE)
