@@ -26,6 +26,8 @@ class CarriedFolders(BuildHookInterface[Any]):
         if version == "editable" or all((root / place).is_dir() for place in carried):
             return
         folders = {place: (root / folder).resolve() for place, folder in carried.items()}
+        if missing := [str(folder) for folder in folders.values() if not folder.is_dir()]:
+            raise FileNotFoundError(f"{missing[0]}: build from a whole checkout, or from an sdist")
         names = {
             folder.name: place.replace("/", ".")
             for place, folder in folders.items()
@@ -37,13 +39,13 @@ class CarriedFolders(BuildHookInterface[Any]):
             for source in sorted(folder.rglob("*")):
                 if source.is_dir() or "__pycache__" in source.parts:
                     continue
-                file, target = source, f"{place}/{source.relative_to(folder).as_posix()}"
-                if source.suffix == ".py":
-                    text = source.read_text("utf-8")
-                    renamed = imports.sub(lambda line: line[1] + names[line[2]], text)
-                    if renamed != text:
-                        file = Path(self._renamed.name, target)
-                        file.parent.mkdir(parents=True, exist_ok=True)
-                        file.write_text(renamed, "utf-8")
-                if not file.is_relative_to(root):
+                target = f"{place}/{source.relative_to(folder).as_posix()}"
+                text = source.read_text("utf-8") if source.suffix == ".py" else ""
+                renamed = imports.sub(lambda line: line[1] + names[line[2]], text)
+                if renamed != text:
+                    file = Path(self._renamed.name, target)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(renamed, "utf-8", newline="\n")
                     build_data["force_include"][str(file)] = target
+                elif place != package:
+                    build_data["force_include"][str(source)] = target

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -251,6 +252,17 @@ def _original_name(module: str, package: str) -> str:
     for place, name in (("_protocol", "frankly_protocol"), ("_analyst", "frankly_analyst")):
         module = re.sub(rf"^{package}\.{place}\b", name, module)
     return module
+
+
+def test_a_folder_without_the_checkout_is_not_built(root: Path, tmp_path: Path) -> None:
+    """The result would import a package of ours that the environment may lack or have from anywhere."""
+    alone = tmp_path / "client_sdk"
+    shutil.copytree(
+        root / "client_sdk", alone, ignore=shutil.ignore_patterns("browser", "examples")
+    )
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        build_one(alone, tmp_path / "made", "wheel")
+    assert b"shared/frankly_protocol: build from a whole checkout" in failed.value.stderr
 
 
 @pytest.mark.parametrize("package", PACKAGES)
