@@ -18,7 +18,7 @@ COPY client_sdk/browser/page client_sdk/browser/page
 COPY shared shared
 COPY analyst analyst
 COPY server server
-RUN python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps -w wheels ./shared ./analyst ./server \
+RUN python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps -w wheels ./server \
     && python3 -m venv --without-pip /opt/frankly \
     && python3 -m pip --python /opt/frankly/bin/python install --no-index --no-deps wheels/*.whl \
     && python3 -m pip --python /opt/frankly/bin/python check

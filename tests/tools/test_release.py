@@ -269,8 +269,9 @@ def test_a_folder_without_the_checkout_is_not_built(root: Path, tmp_path: Path) 
 def test_a_source_archive_gives_the_same_wheel(
     archives: list[Path], tmp_path: Path, package: str
 ) -> None:
-    with tarfile.open(_named(archives, package, ".tar.gz")) as archive:
-        archive.extractall(tmp_path, filter="data")
+    # Python 3.11.2 of Debian 12 has no safe way to unpack an archive
+    source = str(_named(archives, package, ".tar.gz"))
+    subprocess.run(["tar", "-xzf", source, "-C", str(tmp_path)], check=True)
     [unpacked] = tmp_path.iterdir()
     build_one(unpacked, tmp_path / "made", "wheel")
     [again] = (tmp_path / "made").iterdir()
