@@ -2,6 +2,9 @@
 """Client library for a respondent's device: verify a survey, randomise, seal, send one report."""
 
 from frankly_protocol import __version__
+from frankly_protocol.audit import Charge, ReportLevel
+from frankly_protocol.blocks import Block
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import (
     ClockError,
     DocumentRejected,
@@ -14,7 +17,8 @@ from frankly_protocol.errors import (
     RollbackDetected,
     UnsupportedDocument,
 )
-from frankly_protocol.questions import Question
+from frankly_protocol.problems import Problem
+from frankly_protocol.questions import AskIf, Box, Choice, Question, Wanted
 
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Randomised
@@ -43,8 +47,13 @@ from frankly_sdk.shared_store import SharedStoreWarning
 __all__ = [
     "AlreadyAnswered",
     "Answer",
+    "AskIf",
+    "Block",
+    "Box",
     "Budget",
     "BudgetExceeded",
+    "Charge",
+    "Choice",
     "Client",
     "ClockError",
     "Disabled",
@@ -63,17 +72,21 @@ __all__ = [
     "Plan",
     "Policy",
     "PolicyRefused",
+    "Problem",
     "Question",
     "Randomised",
     "RandomnessError",
     "Receipt",
+    "ReportLevel",
     "RollbackDetected",
     "SharedStoreWarning",
     "StoreError",
     "Survey",
     "SurveyClosed",
+    "SurveyDocument",
     "UnknownChoice",
     "UnsupportedDocument",
+    "Wanted",
     "__version__",
     "evidence",
 ]

@@ -30,11 +30,11 @@ def write_wheel(folder: Path, name: str, version: str, *requirements: str) -> Pa
 class Index(ThreadingHTTPServer):
     """A package index on the loopback address, and the names that it was asked for.
 
-    It has an empty wheel of every Python package that is not ours, in two versions, and nothing
+    It has an empty wheel of every Python package that is not ours, in three versions, and nothing
     for npm.
     """
 
-    versions = ("27.99", "9999")  # gunicorn has an upper limit
+    versions = ("1.15", "27.99", "9999")  # highspy and gunicorn have upper limits
 
     def __init__(self, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), _Answer)

@@ -30,7 +30,8 @@ from tests.ports import free_port
 DURATION = r"([0-9]+(h|m|s|ms))+"
 # The fields of compose-spec.json that the file uses, with their types or values.
 FIELDS: dict[str, Any] = {
-    "image": str, "build": dict, "environment": dict, "volumes": list, "read_only": bool, "tmpfs": list, "ports": list,
+    "image": str, "pull_policy": str, "build": dict,
+    "environment": dict, "volumes": list, "read_only": bool, "tmpfs": list, "ports": list,
     "cap_drop": list, "security_opt": list, "restart": "no|always|on-failure|unless-stopped", "profiles": list,
     "command": list, "stop_grace_period": DURATION, "init": bool, "healthcheck": dict, "depends_on": dict,
     "deploy": dict, "networks": list, "network_mode": "none|host", "logging": dict, "mem_limit": r"[0-9]+[kmg]",

@@ -24,6 +24,7 @@ from tests.threads import listening
 from tools.release import __main__ as release
 from tools.release.__main__ import (
     PROJECTS,
+    BuildFailed,
     NotReproducible,
     build_one,
     build_twice,
@@ -55,6 +56,28 @@ def test_the_checksums_are_those_of_the_archives(archives: list[Path]) -> None:
         assert line == f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}"
 
 
+def test_settings_of_the_builder_do_not_leave_out_what_a_package_carries(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HATCH_BUILD_NO_HOOKS", "true")
+    build_one(root / "client_sdk", tmp_path, "wheel")
+    [wheel] = tmp_path.iterdir()
+    assert "frankly_sdk/_protocol/__init__.py" in _modules(wheel)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--key=KEY",), ("--key=KEY", "--signer=a", "--without-bundle"), ("--key=none", "--signer=a")],
+)
+def test_only_a_whole_release_is_signed(options: Sequence[str], tmp_path: Path) -> None:
+    (tmp_path / "KEY").touch()
+    with pytest.raises(SystemExit):
+        release.main(
+            [str(tmp_path), *(option.replace("KEY", str(tmp_path / "KEY")) for option in options)]
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["KEY"]
+
+
 def test_builds_that_differ_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(folder: Path, root: Path) -> list[Path]:
         folder.mkdir()
@@ -71,10 +94,20 @@ def test_builds_that_differ_are_refused(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.full_only
 def test_one_command_builds_everything_and_signs_it(root: Path, tmp_path: Path) -> None:
     """The bundle too, by Node; the signature is verified as docs/install.md says."""
-    key, made = tmp_path / "alice", tmp_path / "dist"
+    key, made = tmp_path / "id_ed25519", tmp_path / "dist"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-    command = [sys.executable, "-m", "tools.release", str(made), "--key", str(key)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "tools.release",
+        str(made),
+        "--key",
+        str(key),
+        "--signer=alice",
+    ]
+    clone = tmp_path / "a clone"  # without what is not committed here
+    subprocess.run(["git", "clone", "--quiet", str(root), str(clone)], check=True)
+    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("signed: SHA256SUMS.alice.sig\n")
     subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=made, check=True)
@@ -97,6 +130,18 @@ def test_a_bundle_of_other_sources_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(NotReproducible, match="npm run bundle"):
         make_bundle(browser)
+
+
+@pytest.mark.full_only
+def test_a_file_that_no_source_makes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, copy = (copied(tmp_path / name, 0o644, 1_000_000_000) for name in ("one", "two"))
+    for folder in (checkout, copy):
+        (folder / "client_sdk/browser/page/extra.js").write_text("alert(1)")
+    monkeypatch.setattr(release, "ROOT", checkout)
+    with pytest.raises(NotReproducible, match=r"^page/ is not made from its sources"):
+        make_bundle(copy / "client_sdk/browser")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -260,9 +305,8 @@ def test_a_folder_without_the_checkout_is_not_built(root: Path, tmp_path: Path) 
     shutil.copytree(
         root / "client_sdk", alone, ignore=shutil.ignore_patterns("browser", "examples")
     )
-    with pytest.raises(subprocess.CalledProcessError) as failed:
+    with pytest.raises(BuildFailed, match="shared/frankly_protocol: build from a whole checkout"):
         build_one(alone, tmp_path / "made", "wheel")
-    assert b"shared/frankly_protocol: build from a whole checkout" in failed.value.stderr
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -47,12 +47,24 @@ def build_one(project: Path, folder: Path, *targets: str) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
     for target in targets:
         command += ["-t", target]
-    subprocess.run(command, cwd=project, env=_environment(), check=True, capture_output=True)  # noqa: S603
+    _run(command, project, _environment())
+
+
+def _run(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+) -> None:
+    """Run a command. Raises BuildFailed with what it wrote to standard error."""
+    done = subprocess.run(  # noqa: S603
+        command, cwd=folder, env=environment, check=False, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise BuildFailed(f"{' '.join(command)}\n{done.stderr.strip()}")
 
 
 def _environment() -> Mapping[str, str]:
     return {
-        **os.environ,
+        # HATCH_BUILD_NO_HOOKS would leave out what a package carries, in both builds.
+        **{name: text for name, text in os.environ.items() if not name.startswith("HATCH_")},
         "SOURCE_DATE_EPOCH": EPOCH,
         "PYTHONHASHSEED": "0",
         "TZ": "UTC",
@@ -60,7 +72,11 @@ def _environment() -> Mapping[str, str]:
     }
 
 
-class NotReproducible(RuntimeError):
+class BuildFailed(RuntimeError):
+    """A command of a build failed; the message is its standard error."""
+
+
+class NotReproducible(BuildFailed):
     """Two builds of the same sources differ, or the bundle is not that of its sources."""
 
 
@@ -106,11 +122,10 @@ def copied(folder: Path, mode: int, seconds: int) -> Path:
 
 def make_bundle(browser: Path) -> None:
     """Make the bundle and the hosted page's files anew. Raises NotReproducible if they change."""
-    for command in (
-        ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
-        ("node", "bundle.mjs"),
-    ):
-        subprocess.run(command, cwd=browser, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
+    for name in ("bundle", "page"):
+        shutil.rmtree(browser / name)  # otherwise files that no source makes would stay
+    _run(("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"), browser)
+    _run(("node", "bundle.mjs"), browser)
     shutil.rmtree(browser / "node_modules")
     for name in ("bundle", "page"):
         here, there = (_contents(place / name) for place in (browser, ROOT / "client_sdk/browser"))
@@ -135,11 +150,10 @@ def checksums(files: list[Path]) -> str:
     )
 
 
-def sign(sums: Path, key: Path) -> Path:
-    """Sign SHA256SUMS by an SSH key; return SHA256SUMS.NAME.sig, NAME being the key file's."""
-    command = ["ssh-keygen", "-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(sums)]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
-    return sums.with_name(f"{sums.name}.sig").rename(sums.with_name(f"{sums.name}.{key.stem}.sig"))
+def sign(sums: Path, key: Path, signer: str) -> Path:
+    """Sign SHA256SUMS by an SSH key; return SHA256SUMS.SIGNER.sig."""
+    _run(["ssh-keygen", "-Y", "sign", "-n", NAMESPACE, "-f", str(key), str(sums)], sums.parent)
+    return sums.with_name(f"{sums.name}.sig").rename(sums.with_name(f"{sums.name}.{signer}.sig"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -147,22 +161,41 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Build all files of a release, twice.")
     parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "dist")
     parser.add_argument("--key", type=Path, help="SSH key that signs SHA256SUMS")
+    parser.add_argument("--signer", help="name of the signer, in SHA256SUMS.SIGNER.sig")
     parser.add_argument(
         "--without-bundle",
         action="store_true",
         help="leave out what needs Node 20 and its registry",
     )
     options = parser.parse_args(arguments)
+    changed = subprocess.run(
+        ["git", "status", "--porcelain"],  # noqa: S607
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    if options.key:
+        if not options.signer or not options.key.is_file():
+            parser.error("--key names a file, and --signer whose it is")
+        if options.without_bundle or changed:
+            parser.error("only a whole release of a clean checkout is signed: see git status")
     if not options.without_bundle and not (shutil.which("npm") and shutil.which("node")):
         parser.error("the bundle needs node and npm; --without-bundle leaves out its check")
     folder = options.folder.resolve()
-    files = build_twice(folder, with_bundle=not options.without_bundle)
-    bill, sums = folder / "frankly.cdx.json", folder / "SHA256SUMS"
-    bill.write_text(bill_of_materials(ROOT / "requirements" / "runtime.txt"), encoding="utf-8")
-    sums.write_text(checksums(sorted([*files, bill])), encoding="utf-8")
-    sys.stdout.write(sums.read_text(encoding="utf-8"))
-    if options.key:
-        sys.stdout.write(f"signed: {sign(sums, options.key).name}\n")
+    try:
+        files = build_twice(folder, with_bundle=not options.without_bundle)
+        bill, sums = folder / "frankly.cdx.json", folder / "SHA256SUMS"
+        bill.write_text(bill_of_materials(ROOT / "requirements" / "runtime.txt"), encoding="utf-8")
+        listed = checksums(sorted([*files, bill]))
+        if not sums.exists() or sums.read_text(encoding="utf-8") != listed:
+            for stale in folder.glob("SHA256SUMS.*.sig"):
+                stale.unlink()
+        sums.write_text(listed, encoding="utf-8")
+        sys.stdout.write(listed)
+        if changed:
+            sys.stdout.write("built with changes that are not committed\n")
+        if options.key:
+            sys.stdout.write(f"signed: {sign(sums, options.key, options.signer).name}\n")
+    except BuildFailed as failed:
+        sys.exit(str(failed))
 
 
 if __name__ == "__main__":

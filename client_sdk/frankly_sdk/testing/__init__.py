@@ -12,6 +12,10 @@ No socket is opened and no real time passes; everything else is real, including 
 exact verification.
 """
 
+from frankly_protocol.clock import Clock
+from frankly_protocol.report import Report
+from frankly_protocol.tokens import TokenRule
+
 from frankly_sdk.testing.network import (
     Network,
     drop,
@@ -28,10 +32,13 @@ from frankly_sdk.testing.time import FakeClock
 
 __all__ = [
     "Authority",
+    "Clock",
     "FakeClock",
     "FakeServer",
     "Network",
+    "Report",
     "Request",
+    "TokenRule",
     "drop",
     "log_in_page",
     "lose_receipt",

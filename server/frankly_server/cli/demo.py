@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -34,8 +35,10 @@ def demo(context: click.Context, survey: str | None) -> None:
 
 def _checkout() -> Path:
     """Return the checkout that contains the current folder, else the one with this module."""
+    # An installed server carries what the demo would import by its own name.
+    is_whole = all(find_spec(name) for name in ("frankly_protocol", "frankly_analyst"))
     for folder in (Path.cwd(), *Path.cwd().parents, *Path(__file__).resolve().parents):
-        if (folder / _DEMO).is_file():
+        if is_whole and (folder / _DEMO).is_file():
             return folder
     raise InvalidInput(
         Problem.USAGE,

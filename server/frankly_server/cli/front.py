@@ -165,7 +165,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run one command and exit with its exit code."""
     # Shells ask for completions in this variable (docs/operations.md).
     if wanted := os.environ.get(COMPLETE):
-        sys.exit(shell_complete(cli, {}, "frankly", COMPLETE, wanted))
+        try:
+            sys.exit(shell_complete(cli, {}, "frankly", COMPLETE, wanted))
+        except (KeyError, ValueError):  # not the variables of a shell that completes
+            sys.exit(exits.USAGE)
     # Commands print errors as messages; only `serve` writes log lines.
     logs.configure(level=logging.CRITICAL)
     sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
