@@ -168,10 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="leave out what needs Node 20 and its registry",
     )
     options = parser.parse_args(arguments)
-    changed = subprocess.run(
-        ["git", "status", "--porcelain"],  # noqa: S607
-        cwd=ROOT, check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+    status = ["git", "status", "--porcelain"]
+    changed = subprocess.run(status, cwd=ROOT, check=True, capture_output=True).stdout  # noqa: S603
     if options.key:
         if not options.signer or not options.key.is_file():
             parser.error("--key names a file, and --signer whose it is")

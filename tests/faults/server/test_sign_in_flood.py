@@ -85,10 +85,12 @@ def flooded(server: Running) -> Iterator[tuple[Counter[int], Counter[str]]]:
     strangers = [threading.Thread(target=guess, args=(number,)) for number in range(FLOODERS)]
     for stranger in strangers:
         stranger.start()
-    yield statuses, refused
-    over.set()
-    for stranger in strangers:
-        stranger.join()
+    try:
+        yield statuses, refused
+    finally:  # after a failure they would take the processor from all other tests
+        over.set()
+        for stranger in strangers:
+            stranger.join()
 
 
 def passkey(server: Running) -> Authenticator:
