@@ -325,20 +325,24 @@ class Accounts:
             return matches
         if self._is_locked(row):
             return False
-        if not matches:
-            self._count_failure(row.id)
-        elif row.failures:
-            with self._database.transaction("clear failures") as tx:
-                tx.accounts.change(row.id, failures=0, locked_until=None)
-        return matches
+        if matches and not row.failures:
+            return True
+        return self._judge(row.id, matches=matches)
 
-    def _count_failure(self, account_id: str) -> None:
-        with self._database.transaction("count failure") as tx:
-            # The row is read again and locked, because other requests may count at the same time.
+    def _judge(self, account_id: str, *, matches: bool) -> bool:
+        """Count a wrong password, or forget the earlier ones; return False if it is wrong or locked.
+
+        Other requests may have locked the account while this password was checked: then it is
+        refused like those that come later, and neither counts nor ends the lock.
+        """
+        with self._database.transaction("judge password") as tx:
             row = tx.accounts.get(account_id, for_change=True)
-            failures, lock_s = after_failure(row.failures if row else 0)
+            if row is None or self._is_locked(row):
+                return False
+            failures, lock_s = (0, 0) if matches else after_failure(row.failures)
             locked = format_time(self._clock.now() + timedelta(seconds=lock_s)) if lock_s else None
             tx.accounts.change(account_id, failures=failures, locked_until=locked)
+            return matches
 
     def _is_locked(self, row: AccountRow) -> bool:
         return is_locked(row.locked_until, self._clock.now())

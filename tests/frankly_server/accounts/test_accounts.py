@@ -3,7 +3,7 @@
 
 import threading
 import time
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from argon2 import PasswordHasher
@@ -105,14 +105,41 @@ def test_wrong_passwords_at_the_same_time_all_count(accounts: Accounts, database
 
     def guess() -> None:
         ready.wait()
-        for _ in range(5):
-            accounts._count_failure(account.id)
+        assert not accounts._judge(account.id, matches=False)
 
     concurrently(guess, *[()] * 4)
     with database.reading("failures") as tx:
         row = tx.accounts.get(account.id)
     assert row is not None
-    assert row.failures == 20
+    assert row.failures == 4
+
+
+@pytest.mark.parametrize("late", ["wrong", PASSWORD])
+def test_a_password_that_was_checked_meanwhile_does_not_end_a_lock(
+    accounts: Accounts, database: Database, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    """Two guesses at a time would otherwise keep an account open for guesses without end."""
+    accounts.create("main", "late@example.org", "viewer", PASSWORD)
+
+    def guess(password: str) -> None:
+        assert refused(accounts.sign_in, "late@example.org", password).code == "unauthenticated"
+
+    for _ in range(4):
+        guess("wrong")
+    check, inner = accounts._passwords.check, iter([True])
+
+    def slow(*arguments: Any, **options: Any) -> bool:
+        if next(inner, False):
+            guess("the fifth")  # it locks the account while `late` is being checked
+        return check(*arguments, **options)
+
+    monkeypatch.setattr(accounts._passwords, "check", slow)
+    guess(late)
+    with database.reading("lock") as tx:
+        row = tx.accounts.by_email("late@example.org")
+    assert row is not None
+    assert (row.failures, accounts.state_of(row)) == (5, "locked")
+    guess(PASSWORD)
 
 
 def test_every_refusal_is_the_same(accounts: Accounts) -> None:
