@@ -134,6 +134,7 @@ _ESTIMATE = {
     "ratios": "ratios",
     "set_fit set_law sets": "kinds sets joint",
     "target_ends": "target_ends figures",
+    "validity": "validity",
     "wave_plan": "wave_plan",
     "worst_case": "worst_case target_ends",
 }

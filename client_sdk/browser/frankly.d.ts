@@ -36,6 +36,9 @@ export interface Question {
   wanted?: { figure: "mean" | "distribution" | "contrast"; numbers?: string[] };
 }
 
+/** An item that asks for one given choice, `answer`; of the choice that is made, only whether it is this one is sent. */
+export interface Instructed { id: string; text: Words; choices: Choice[]; answer: string; }
+
 /** The state of an answer; `detail` is a message, as in an error. */
 export interface Receipt { status: "sent" | "queued" | "refused" | "disabled"; code: string; detail: string; }
 
@@ -180,6 +183,8 @@ export interface Survey {
   consent: Words | null;
   collectUrl: string;
   strata: Question[];
+  /** Answered among `strata`, with the choice that is made. */
+  instructed?: Instructed;
   token: { kind: string; key: string | null } | null;
 }
 

@@ -34,8 +34,9 @@ class Row:
     """One respondent's answers.
 
     respondent : the result of `Store.respondent_name`.
-    truth : the answers to randomise. public : the answers to public questions. Only the row that
-        `settled` returns is randomised.
+    truth : the answers to randomise. public : the answers to public questions and to an instructed
+        item; once settled, what the report contains of them. Only the row that `settled` returns is
+        randomised.
     token : the token that the document's token rule requires, or None if there is no rule.
     """
 
@@ -54,10 +55,11 @@ class Row:
         truth = self.truth.settled(document.questions, partial=planning.is_needed)
         if isinstance(truth, UnknownChoice):
             return truth
-        public = self.public.settled({q.id: q for q in document.strata})
+        public = self.public.settled(document.open_questions)
         if isinstance(public, UnknownChoice):
             return public
-        return replace(self, truth=truth, public=public)
+        sent = Answer(document.open_answers(public.revealed()))
+        return replace(self, truth=truth, public=sent)
 
 
 def token_to_send(document: SurveyDocument, token: str | None) -> str | None:

@@ -58,9 +58,7 @@ def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[R
 
 def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -> Sequence[str]:
     key_columns = [columns.key] if document.token is None else [columns.key, columns.token]
-    expected = sorted(
-        [*key_columns, *document.questions, *(question.id for question in document.strata)]
-    )
+    expected = sorted([*key_columns, *document.questions, *document.open_questions])
     # A question may have the same name as the key column.
     if len(set(expected)) < len(expected):
         raise _bad(
@@ -76,7 +74,7 @@ def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -
 def _rows(
     lines: Iterator[list[str]], header: Sequence[str], columns: Columns, document: SurveyDocument
 ) -> Iterator[Respondent]:
-    strata = {question.id: question for question in document.strata}
+    strata = document.open_questions
     lines_by_key, spent = dict[str, tuple[int, str]](), set[str]()
     partial = any(block.asks_drawn for block in document.blocks)
     last = 1

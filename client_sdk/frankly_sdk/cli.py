@@ -241,9 +241,10 @@ class _Progress:
 
 def _plan(options: argparse.Namespace, client: Client) -> int:
     plan, document = client.plan(options.respondent), client.survey.document
-    public = f", and {len(document.strata)} public" if document.strata else ""
+    in_the_clear = document.open_questions.values()
+    public = f", and {len(in_the_clear)} in the clear" if in_the_clear else ""
     sys.stdout.write(f"Ask {plan.asked} of {plan.of} questions{public}.\n")
-    for question in (*document.strata, *(document.questions[name] for name in plan.questions)):
+    for question in (*in_the_clear, *(document.questions[name] for name in plan.questions)):
         # The names are those of the columns of a table.
         choices, rule = ", ".join(choice.id for choice in question.choices), question.ask_if
         number = ", or a whole number" if question.asks_number else ""

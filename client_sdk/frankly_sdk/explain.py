@@ -118,13 +118,14 @@ def explain(
     words = Texts(chosen, "explanation", texts)
     say = words.say
     blocks = tuple(_block(block, chosen, bool(document.strata), words) for block in document.blocks)
-    template = _report_template(document, words)
+    template, item = _report_template(document, words), document.instructed
     keys = ", ".join(key[:16] for key in signed_by)
     lines = [
         document.title[chosen],
         *([say("own_words", text=document.consent[chosen])] if document.consent else []),
         say("made_here"),
         *([_public(document, chosen, words)] if document.strata else []),
+        *([say("instructed", question=item.question.text[chosen])] if item else []),
         *([say(document.token.kind)] if document.token else []),
         *(block.words for block in blocks),
         "\n".join(whole_report(document, level, words)),
@@ -317,7 +318,8 @@ def _public(document: SurveyDocument, language: str, texts: Texts) -> str:
 
 
 def _example(document: SurveyDocument) -> bytes:
-    strata = {question.id: question.choices[0].id for question in document.strata}
+    choices = {name: question.choices[0].id for name, question in document.open_questions.items()}
+    strata = document.open_answers(choices)
     # The longest symbols show that every report fits the padded length.
     symbols = tuple(block.mechanism.longest_symbol_json() for block in document.blocks)
     return Report(document.digest, "0" * 32, symbols, strata).to_bytes(document.report_length)
@@ -325,7 +327,9 @@ def _example(document: SurveyDocument) -> bytes:
 
 def _report_template(document: SurveyDocument, texts: Texts) -> str:
     """Return the report as it will look, with placeholders for its random values."""
-    strata = {question.id: "?" for question in document.strata}
+    strata = dict.fromkeys(document.open_questions, "?")
+    if document.instructed:
+        strata[document.instructed.id] = "!"
     token = "?" if document.token else None
     y = tuple(0 for _ in document.blocks)
     # Built with the code that writes real reports, so that the format is the same.
@@ -336,6 +340,7 @@ def _report_template(document: SurveyDocument, texts: Texts) -> str:
         (f'"y":[{",".join("0" for _ in y)}]', f'"y":[{symbols}]'),
         ('"token":"?"', f'"token":"{texts.say("token")}"'),
         (':"?"', f':"{texts.say("public_answer")}"'),
+        (':"!"', f':"{texts.say("passed")}"'),
     ):
         sample = sample.replace(part, placeholder)
     return sample

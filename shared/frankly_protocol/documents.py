@@ -18,7 +18,14 @@ from frankly_protocol.clock import format_time
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
 from frankly_protocol.mechanisms import AgreementMechanism
-from frankly_protocol.questions import Languages, Question, Words, require_rules
+from frankly_protocol.questions import (
+    RESULTS,
+    Instructed,
+    Languages,
+    Question,
+    Words,
+    require_rules,
+)
 from frankly_protocol.report import MAX_TOKEN, Report
 from frankly_protocol.tokens import TokenRule
 
@@ -42,6 +49,7 @@ class SurveyDocument:
     release_step : 2 to min_reports; fewer reports of one cell (this document and one answer to
         every public question) are never released on their own.
     strata : public questions, answered in the clear (often none).
+    instructed : an item that asks for one given choice, or None; reports say whether it was made.
     token : the rule for the token that each report must carry, or None if no token is needed.
 
     One report carries a respondent's symbols for all blocks.
@@ -64,6 +72,7 @@ class SurveyDocument:
     token: TokenRule | None = None
     release_every: str = "day"
     release_step: int = 10
+    instructed: Instructed | None = None
 
     def __post_init__(self) -> None:
         if not self.issued <= self.opens < self.closes <= self.expires:
@@ -81,11 +90,19 @@ class SurveyDocument:
         schema.distinct(tuple(block.id for block in self.blocks), "blocks")
         # Answers are looked up by question id, so no two questions may share one, public or not.
         questions = [q.id for block in self.blocks for q in block.questions] + [
-            q.id for q in self.strata
+            q.id for q in self._asked_in_the_clear
         ]
         schema.distinct(tuple(questions), "blocks")
         require_rules(self.questions.values())
         self._require_tables()
+        # Who passes and who fails may differ in any way, so the published counts of all people say
+        # nothing about either group, and the bit would void the promise.
+        if self.instructed is not None and any(block.rests_on_prior for block in self.blocks):
+            raise schema.reject(
+                "with an instructed item no promise may rest on a prior: who passes and who fails "
+                "would need a prior of their own",
+                "instructed",
+            )
 
     @classmethod
     @lru_cache(maxsize=32)
@@ -110,7 +127,7 @@ class SurveyDocument:
         # its fields as unknown.
         if kind != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
-        schema.DOCUMENT.record(data, None, _KEYS)
+        schema.DOCUMENT.record(data, None, _KEYS, {"instructed"})
         languages = schema.items(data["languages"], "languages", 1, 32, schema.language)
         schema.distinct(languages, "languages")
         times = {
@@ -139,6 +156,9 @@ class SurveyDocument:
                 lambda v, f: Question.public_from_json(v, f, languages),
             ),
             blocks=schema.items(data["blocks"], "blocks", 1, 100, _block_reader(languages)),
+            instructed=Instructed.from_json(data["instructed"], "instructed", languages)
+            if "instructed" in data
+            else None,
             token=schema.optional(data["token"], "token", TokenRule.from_json),
         )
         # Fills the cached property: the digest of the received bytes, without a second encoding.
@@ -147,8 +167,10 @@ class SurveyDocument:
 
     def payload(self) -> bytes:
         """Return the canonical bytes to sign; `parse` returns an equal document."""
+        item = {} if self.instructed is None else {"instructed": self.instructed.to_json()}
         return canonical.dumps(
-            {
+            item
+            | {
                 "type": TYPE,
                 "survey": self.survey,
                 "version": self.version,
@@ -183,7 +205,7 @@ class SurveyDocument:
     @cached_property
     def report_length(self) -> int:
         """The length in bytes to which every report on this document is padded."""
-        strata = {q.id: max((c.id for c in q.choices), key=len) for q in self.strata}
+        strata = {name: max(values, key=len) for name, values in self.open_values.items()}
         token = "0" * MAX_TOKEN if self.token else None
         symbols = tuple(block.mechanism.longest_symbol_json() for block in self.blocks)
         # The longest choice ids, token and symbols, so that every report fits.
@@ -193,6 +215,29 @@ class SurveyDocument:
     def questions(self) -> Mapping[str, Question]:
         """The questions whose answers are randomised, by id, in the document's order."""
         return {q.id: q for block in self.blocks for q in block.questions}
+
+    @property
+    def open_questions(self) -> Mapping[str, Question]:
+        """The questions asked in the clear, by id: the public questions and the instructed item."""
+        return {q.id: q for q in self._asked_in_the_clear}
+
+    @property
+    def _asked_in_the_clear(self) -> tuple[Question, ...]:
+        return (*self.strata, *(() if self.instructed is None else (self.instructed.question,)))
+
+    @property
+    def open_values(self) -> Mapping[str, tuple[str, ...]]:
+        """What a report can contain of each of the `open_questions`: choices, or results of the item."""
+        item = {} if self.instructed is None else {self.instructed.id: RESULTS}
+        return {q.id: tuple(choice.id for choice in q.choices) for q in self.strata} | item
+
+    def open_answers(self, choices: Mapping[str, str]) -> dict[str, str]:
+        """Return what a report contains of the choices made at all `open_questions`."""
+        item = self.instructed
+        return {
+            name: item.result(choice) if item is not None and name == item.id else choice
+            for name, choice in choices.items()
+        }
 
     def require_window(self, now: datetime) -> None:
         """Raise ClockError unless the survey is open at `now`, give or take 10 minutes (step 6)."""

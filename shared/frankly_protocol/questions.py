@@ -26,6 +26,8 @@ ROLES: Final = (NO_ANSWER, NOT_APPLICABLE)
 MEAN, DISTRIBUTION, CONTRAST = FIGURES = ("mean", "distribution", "contrast")
 """Figures that a question can be asked for, if not for the shares of its choices."""
 NO, YES = BOX_CHOICES = ("no", "yes")
+PASSED, FAILED = RESULTS = ("passed", "failed")
+"""What a report says about an instructed item."""
 _NO_SKIPPED: Final = f"a question with a rule needs a choice or a box of the role {NOT_APPLICABLE}"
 _SCORE: Final = re.compile(r"(?!-0$)-?(0|[1-9][0-9]{0,8})(\.[0-9]{0,5}[1-9])?")
 
@@ -296,6 +298,42 @@ class Question:
             "wanted": self.wanted and self.wanted.to_json(),
         }
         return {"id": self.id, "text": dict(self.text), "choices": choices} | _given(optional)
+
+
+@dataclass(frozen=True, slots=True)
+class Instructed:
+    """An item that asks for one given choice, such as "please choose the second" (spec 3.8).
+
+    question : a plain question, answered in the clear. answer : id of the choice that it asks for.
+    Only whether that choice was made is part of a report.
+    """
+
+    question: Question
+    answer: str
+
+    @property
+    def id(self) -> str:
+        """The item's id, distinct from those of all questions."""
+        return self.question.id
+
+    def result(self, choice: str) -> str:
+        """Return the value that a report has for this choice, PASSED or FAILED."""
+        return PASSED if choice == self.answer else FAILED
+
+    @classmethod
+    def from_json(cls, value: Any, field: str, languages: Languages) -> "Instructed":
+        """Read an item; raises DocumentRejected("schema"), naming the field."""
+        data = schema.DOCUMENT.record(value, field, {"id", "text", "choices", "answer"})
+        plain = {name: part for name, part in data.items() if name != "answer"}
+        question = Question.public_from_json(plain, field, languages)
+        answer = schema.identifier(data["answer"], field + ".answer")
+        if question.index(answer) is None:
+            raise schema.reject("expected one of the item's choices", field + ".answer")
+        return cls(question, answer)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the item in its JSON form."""
+        return self.question.to_json() | {"answer": self.answer}
 
 
 def require_rules(questions: Iterable[Question]) -> None:

@@ -20,6 +20,7 @@ from frankly_protocol.mechanisms import (
     SubsetMechanism,
     UnaryMechanism,
 )
+from frankly_protocol.questions import Instructed
 from frankly_protocol.trust import KeysDocument, Role
 from hypothesis import strategies as st
 
@@ -97,6 +98,15 @@ def at(block: Block, level: tuple[int, int], notion: str | None = None) -> tuple
             claim=replace(promise.claim, level=level, notion=notion or promise.claim.notion),
         ),
     )
+
+
+def with_item(
+    document: SurveyDocument, *, choices: int = 4, regions: Question | None = None
+) -> SurveyDocument:
+    """Return a document without priors, with an instructed item "check" whose answer is b."""
+    item = Instructed(question("check", *"abcdefgh"[:choices]), "b")
+    strata = document.strata if regions is None else (regions,)
+    return replace(document, instructed=item, strata=strata)
 
 
 def survey(

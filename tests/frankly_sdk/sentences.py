@@ -534,7 +534,10 @@ def sent(told: Told, n: str, template: str) -> None:
     document = told.document
     sent_length(told, n)
     shapes = [_shape(mechanism)[0] for mechanism in told.mechanisms]
-    public = ",".join(f'"{one.id}":"your public answer"' for one in document.strata)
+    told_as = {one.id: "your public answer" for one in document.strata}
+    if document.instructed:
+        told_as[document.instructed.id] = "passed or failed"
+    public = ",".join(f'"{name}":"{value}"' for name, value in sorted(told_as.items()))
     token = '"your token"' if document.token else "null"
     assert template == (
         f'{{"v":1,"doc":"{document.digest}","id":<32 random hex digits>,"y":[{",".join(shapes)}],'
@@ -546,6 +549,8 @@ def sent_length(told: Told, n: str) -> None:
     """Check the length of every report: that of the longest one."""
     document = told.document
     strata = {one.id: max((c.id for c in one.choices), key=len) for one in document.strata}
+    if document.instructed:
+        strata[document.instructed.id] = "passed"
     longest = [_shape(mechanism)[1] for mechanism in told.mechanisms]
     report = {"v": 1, "doc": document.digest, "id": "0" * 32, "y": longest, "strata": strata,
               "token": "A" * MAX_TOKEN if document.token else None}  # fmt: skip
@@ -730,6 +735,10 @@ REPORT: tuple[tuple[str, Check], ...] = (
     (r"The report is made here, on this device; \D*", _no_number),
     (
         r"These answers are sent as you give them, not randomised: (?:public-\d\?(?:; )?)+",
+        _no_number,
+    ),
+    (
+        r"One item, “check\?”, asks for one given choice\. Only whether you chose it is sent, \D*",
         _no_number,
     ),
     (r"Your invitation is sent with the report, unchanged\.\D*", _no_number),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explanations of surveys, which agree with the signed numbers and state what is not promised."""
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +11,7 @@ from frankly_protocol.audit import ceiling
 from frankly_protocol.audit.report import SecretLevel
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.questions import Instructed
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
 from frankly_sdk import _promised
@@ -201,6 +203,23 @@ def test_public_answers_are_listed_as_leaving_in_clear() -> None:
     explanation = explain(document)
     assert "are sent as you give them, not randomised: region?" in str(explanation)
     assert '"region":"your public answer"' in explanation.report_template
+
+
+def test_an_instructed_item_is_listed_with_the_bit_that_is_sent() -> None:
+    item = Instructed(question("check", "a", "second-of-all"), "second-of-all")
+    document = replace(survey(ldp_block()), instructed=item)
+    explanation = explain(document)
+    assert "“check?”, asks for one given choice. Only whether you chose it is sent" in str(
+        explanation
+    )
+    assert "as you give them" not in str(explanation)
+    assert '"strata":{"check":"passed or failed"}' in explanation.report_template
+    assert json.loads(explanation.example)["strata"] == {"check": "failed"}
+    assert len(explanation.example) == document.report_length
+    both = explain(replace(document, strata=(question("region", "north", "south"),)))
+    told = '"strata":{"check":"passed or failed","region":"your public answer"}'
+    assert told in both.report_template
+    assert str(both).index("as you give them") < str(both).index("asks for one given choice")
 
 
 def test_for_a_missing_language_the_documents_first_is_used() -> None:

@@ -22,11 +22,12 @@ from tests.frankly_protocol.audit.definitions import table
 from tests.frankly_protocol.audit.leakage import Leakage, Ratio, Rows
 from tests.frankly_protocol.audit.worlds import Case, Cell, Shape, Source, World, agreement, case
 from tests.frankly_protocol.every_kind import form_block
-from tests.frankly_protocol.samples import question, survey
+from tests.frankly_protocol.samples import question, survey, with_item
 
 
 def dressed(document: SurveyDocument, rng: Random) -> SurveyDocument:
-    """Return a document with the same law whose questions are of many kinds, perhaps with a token."""
+    """Return a document with the same law whose questions are of many kinds, perhaps with a token
+    and an instructed item."""
     blocks: list[Block] = []
     for block in document.blocks:
         first, asked = blocks[0].questions[0] if blocks else None, list[Question]()
@@ -41,7 +42,9 @@ def dressed(document: SurveyDocument, rng: Random) -> SurveyDocument:
         blocks.append(replace(block, questions=boxes, asks_drawn=drawn))
     tokens = (None, None, TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
     consent = rng.choice((None, {"en": "Please answer."}))
-    return replace(document, blocks=tuple(blocks), token=rng.choice(tokens), consent=consent)
+    whole = replace(document, blocks=tuple(blocks), token=rng.choice(tokens), consent=consent)
+    has_prior = any(block.rests_on_prior for block in blocks)  # no item may stand beside one
+    return whole if has_prior or rng.random() < 0.5 else with_item(whole)
 
 
 def _dressed(asked: Question, first: Question | None, rng: Random) -> Question:

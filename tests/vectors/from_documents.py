@@ -26,6 +26,7 @@ from tests.frankly_protocol.samples import (
     ldp_block,
     sealed,
     survey,
+    with_item,
 )
 
 Case = dict[str, Any]
@@ -130,6 +131,36 @@ BY_STRATUM: dict[str, tuple[str, Any, int | None]] = {
     "a text for a count": (TABLES, [NORTH, [["30", 20], [40, 60]]], 4),
     "a secret that nobody has": (TABLES, [[[60, 40], [0, 0]]] * 2, 9),
     "counts beyond 2^53": (TABLES, [NORTH, [[2**53 - 1, 1], [40, 60]]], 4),
+}
+ITEM = with_item(survey(ldp_block()))
+CHECK = "instructed."
+ITEMS: dict[str, tuple[str, Any, int | None]] = {
+    "an instructed item": ("title.en", "With an item", None),
+    "an item that asks for the last choice": (CHECK + "answer", "d", None),
+    "an item whose answer is none of two choices": (CHECK + "choices", REGIONS[:2], 4),
+    "an item that asks for no choice of its own": (CHECK + "answer", "e", 4),
+    "an item without an answer": (CHECK + "answer", ..., 4),
+    "an item with an answer that is no id": (CHECK + "answer", 1, 4),
+    "an item with one choice": (CHECK + "choices", REGIONS[:1], 4),
+    "an item with the id of a question": (CHECK + "id", "affair", 4),
+    "an item with a role": (CHECK + "choices.0.role", "no_answer", 4),
+    "an item with a rule": (CHECK + "ask_if", {"question": "affair", "choices": ["yes"]}, 4),
+    "an item with an unknown field": (CHECK + "extra", 1, 4),
+    "an item that is null": ("instructed", None, 4),
+    "two items": ("instructed", [], 4),
+}
+PUBLIC = {"id": "affair", "text": {"en": "affair?"}, "choices": REGIONS}
+ITEMS |= {
+    "a public question with the id of a question": ("strata", [PUBLIC], 4),
+    "two public questions with one id": ("strata", [PUBLIC | {"id": "region"}] * 2, 4),
+    "an item with the id of a public question": ("strata", [PUBLIC | {"id": "check"}], 4),
+}
+WITH_PRIOR: dict[str, tuple[str, Any, int | None]] = {
+    "an item beside a promise on a prior": (
+        "instructed",
+        json.loads(ITEM.payload())["instructed"],
+        4,
+    )
 }
 
 
@@ -249,6 +280,8 @@ def acceptance() -> Case:
         (PLAIN, FIGURES),
         (STRATA, BY_STRATUM),
         (form, FORMS),
+        (ITEM, ITEMS),
+        (STRATA, WITH_PRIOR),
     ):
         for name, (path, value, step) in edits.items():
             cases.append(_case(name, sealed(_edited(path, value, document)), step))

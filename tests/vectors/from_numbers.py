@@ -10,6 +10,7 @@ from itertools import chain, product
 from random import Random
 from typing import Any
 
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import (
     AgreementMechanism,
     DenseMechanism,
@@ -27,7 +28,7 @@ from frankly_server.estimate.sets import SetCounts, SetEvidence
 
 from tests.frankly_protocol.every_kind import DENSE, FORM, KINDS
 from tests.frankly_protocol.mechanisms import test_agreement
-from tests.frankly_protocol.samples import question
+from tests.frankly_protocol.samples import ldp_block, question, survey, with_item
 from tests.vectors.from_documents import sample_documents
 
 Case = dict[str, Any]
@@ -81,7 +82,20 @@ def sampling() -> Case:
         seeded = [Random(f"{name} {i}") for i in range(12)]
         draws = [_drawn(form, _answers(form, source), source.getrandbits) for source in seeded]
         cases.append({"name": name, "mechanism": described, "draws": [*draws, *_turns(form)]})
-    return {"mechanisms": cases, "reports": [_report(with_token) for with_token in (False, True)]}
+    regions = (question("region", "north", "south-west"),)
+    everything = replace(sample_documents()["everything"], strata=regions)
+    truths: list[Any] = [1, 3, 0, 2, (1, 2, 0)]
+    with_token = replace(everything, token=TokenRule("invite"))
+    item = with_item(replace(survey(ldp_block()), strata=regions))
+    north = {"region": "north"}
+    return {
+        "mechanisms": cases,
+        "reports": [
+            _report(everything, truths, north),
+            _report(with_token, truths, north, "dG9rZW4"),
+            *(_report(item, [1], north | {"check": choice}) for choice in ("b", "d")),
+        ],
+    }
 
 
 def _truths(mechanism: Mechanism) -> Iterator[tuple[int, int]]:
@@ -165,25 +179,24 @@ class Recorded:
         return value
 
 
-def _report(with_token: bool) -> Case:
-    """Return a whole report: one symbol per block and 128 bits of id, padded to the document's length."""
-    document = replace(
-        sample_documents()["everything"], strata=(question("region", "north", "south-west"),)
-    )
-    token = "dG9rZW4" if with_token else None
-    if with_token:
-        document = replace(document, token=TokenRule("invite"))
-    log, symbols = Recorded(Random(7).getrandbits), []
-    truths: list[Any] = [1, 3, 0, 2, (1, 2, 0)]
+def _report(
+    document: SurveyDocument, truths: list[Any], choices: dict[str, str], token: str | None = None
+) -> Case:
+    """Return a whole report: one symbol per block and 128 bits of id, padded to the document's length.
+
+    choices : made at the questions asked in the clear.
+    """
+    log, symbols, strata = Recorded(Random(7).getrandbits), [], document.open_answers(choices)
     for block, x in zip(document.blocks, truths, strict=True):
         is_form = isinstance(block.mechanism, AgreementMechanism)
         symbol: Any = block.mechanism.sample(x, in_pieces(log) if is_form else log)
         symbols.append(block.mechanism.symbol_json(symbol))
-    report = Report(document.digest, f"{log(128):032x}", tuple(symbols), {"region": "north"}, token)
+    report = Report(document.digest, f"{log(128):032x}", tuple(symbols), strata, token)
     return {
         "document": document.payload().decode(),
         "truths": truths,
-        "strata": {"region": "north"},
+        "choices": choices,
+        "strata": strata,
         "token": token,
         "bits": log.draws,
         "length": document.report_length,

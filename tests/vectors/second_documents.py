@@ -105,7 +105,9 @@ def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
         raise Refused("4")
     times = [when(document[name]) for name in ("issued", "opens", "closes", "expires")]
     questions = [question for block in document["blocks"] for question in block["questions"]]
-    choices = [question["choices"] for question in questions]
+    item, strata = document.get("instructed"), document["strata"]
+    asked = [*questions, *strata, *([] if item is None else [item])]
+    choices = [question["choices"] for question in asked]
     labels = [entry["label"] for listed in choices for entry in listed]
     boxes = [question["box"] for question in questions if "box" in question]
     labels += [box[name] for box in boxes for name in ("text", "label")]
@@ -126,6 +128,14 @@ def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
             and (document["token"]["kind"] == "invite") != (document["token"]["key"] is None)
         )
         or re.search("[\u0000-\u001f\u202a-\u202e\u2066-\u2069]", document["title"]["en"])
+        or len({question["id"] for question in asked}) < len(asked)
+        or (
+            item is not None
+            and (
+                item["answer"] not in {choice["id"] for choice in item["choices"]}
+                or any(claim.keys() & {"prior", "secret"} for claim in _claims(document))
+            )
+        )
         or any(not _fits(prior, document["strata"]) for prior in _priors(document))
         or any(not _is_table(block) for block in document["blocks"] if block["kind"] == "dense")
         or any(not _is_form(block) for block in document["blocks"] if block["kind"] == "agreement")
@@ -135,12 +145,11 @@ def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
 
 
 def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        claim["prior"]
-        for block in document["blocks"]
-        for claim in block["claims"]
-        if "prior" in claim
-    ]
+    return [claim["prior"] for claim in _claims(document) if "prior" in claim]
+
+
+def _claims(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [claim for block in document["blocks"] for claim in block["claims"]]
 
 
 def _fits(prior: dict[str, Any], strata: list[dict[str, Any]]) -> bool:

@@ -242,6 +242,11 @@ def report(document: dict[str, Any], digest: str, case: dict[str, Any]) -> str:
     assert not bits.remaining
     longest = [_longest(block) for block in document["blocks"]]
     strata = {q["id"]: max((c["id"] for c in q["choices"]), key=len) for q in document["strata"]}
+    if "instructed" in document:
+        item = document["instructed"]
+        strata[item["id"]] = "failed"
+        right = case["choices"][item["id"]] == item["answer"]
+        assert case["strata"][item["id"]] == ("passed" if right else "failed")
     widest = _body(digest, identity, longest, strata, "x" * 1400 if document["token"] else None)
     return _body(digest, identity, symbols, case["strata"], case["token"]).ljust(len(widest))
 
@@ -249,7 +254,8 @@ def report(document: dict[str, Any], digest: str, case: dict[str, Any]) -> str:
 def _body(
     digest: str, identity: str, symbols: list[Any], strata: dict[str, str], token: str | None
 ) -> str:
-    body = {"v": 1, "doc": digest, "id": identity, "y": symbols, "strata": strata, "token": token}
+    ordered = dict(sorted(strata.items()))
+    body = {"v": 1, "doc": digest, "id": identity, "y": symbols, "strata": ordered, "token": token}
     return json.dumps(body).replace(", ", ",").replace(": ", ":")
 
 

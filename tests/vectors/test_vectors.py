@@ -35,7 +35,7 @@ def test_the_files_equal_the_output_of_the_code(name: str) -> None:
     assert stored == make.text(name), (
         "run python -m tests.vectors.make, and describe the change in CHANGELOG"
     )
-    assert len(stored) < 200_000
+    assert len(stored) < 250_000
 
 
 @pytest.mark.parametrize("case", V["canonical"]["good"])
@@ -270,7 +270,9 @@ def test_random_bits_give_these_symbols(case: Any) -> None:
         assert not bits.remaining
 
 
-@pytest.mark.parametrize("case", V["sampling"]["reports"], ids=["without a token", "with a token"])
+@pytest.mark.parametrize(
+    "case", V["sampling"]["reports"], ids=["without a token", "with a token", "passed", "failed"]
+)
 def test_random_bits_give_these_reports(case: Any) -> None:
     payload = case["document"].encode()
     body = second_numbers.report(json.loads(payload), second_bytes.digest(payload), case)

@@ -14,7 +14,7 @@ import { openSurvey } from "./opening.js";
 import { parts } from "./parts.js";
 import { SEAMS } from "./seams.js";
 import { Store } from "./store.js";
-import { questionsOf, reportBytes, reportLength, requireWindow } from "./survey.js";
+import { openQuestions, questionsOf, reportBytes, reportLength, requireWindow } from "./survey.js";
 import { Transport } from "./transport.js";
 
 /**
@@ -164,7 +164,8 @@ export class Client {
   async answer(/** @type {import("../frankly.d.ts").Answers} */ answers, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
     const survey = this.#accepted, plans = this.#plans, { strata = {}, patienceMs } = options;
     let chosen = settled(answers, this.questions, plans?.partly);
-    const open = settled(strata, survey.strata);
+    const open = settled(strata, openQuestions(survey)), { instructed } = survey;
+    if (instructed) open[instructed.id] = open[instructed.id] === instructed.answer ? "passed" : "failed"; // the choice itself is not sent
     const names = await this.store.respondentNames(options.respondent ?? "");
     const before = await this.store.answer(this.#chain, survey.survey, names);
     const given = options.token ?? (survey.token && this.invite) ?? null, token = !before && (survey.token || given) ? await (await tokens()).checkToken(survey, given) : null;

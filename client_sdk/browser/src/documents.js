@@ -9,7 +9,7 @@ import { loadParts, parts, partsOf } from "./parts.js";
 import { compare, rational } from "./rational.js";
 import { any, base64url, chosen, digest, hex128, identifier, integer, language, list, moment, object, optional, ratio } from "./schema.js";
 import { reject, requireDistinct, requireKeys, text, under, words } from "./schema.js";
-import { LONGEST_VALID, isStratified, questionsOf } from "./survey.js";
+import { LONGEST_VALID, isStratified, openQuestions, questionsOf } from "./survey.js";
 
 /**
  * @typedef {import("./audit.js").Claim} Claim
@@ -42,6 +42,14 @@ function publicQuestion(/** @type {any} */ value, /** @type {string} */ path, /*
   const read = question(value, path, root);
   if (read.box || read.ask_if || read.wanted || !read.choices.every(isPlain)) throw reject(path, "public_plain");
   return read;
+}
+
+/** @returns {import("./survey.js").Instructed} */
+function instructed(/** @type {any} */ value, /** @type {string} */ path, /** @type {any} */ root) {
+  requireKeys(value, path, ["id", "text", "choices", "answer"]);
+  const { answer, ...plain } = value, read = publicQuestion(plain, path, root);
+  if (!read.choices.some(({ id }) => id === answer)) throw reject(under(path, "answer"), "no_item_choice");
+  return { ...read, answer };
 }
 
 /** Largest number of tables in one prior, one for each stratum. */
@@ -166,9 +174,8 @@ const survey = object({
   release_step: integer(2),
   strata: list(0, 8, publicQuestion),
   blocks: list(1, 100, block),
-  token: optional(token),
   type: any,
-});
+}, ["token"], { instructed, token: optional(token) }); // the token is required; it is read after the item, as in Python
 
 /** Read exact payload bytes, whose digest is `name` (steps 1, 4, 5). @returns {Promise<Survey>} */
 export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {string} */ name) {
@@ -184,11 +191,12 @@ export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {s
   if (found.release_step > found.min_reports) throw reject("release_step", "release_step");
   if ((found.prev === null) !== (found.version === 1)) throw reject("prev", "predecessor");
   requireDistinct(blocks.map(idOf), "blocks");
-  requireDistinct([...questionsOf(found), ...strata].map(idOf), "blocks");
+  requireDistinct([...questionsOf(found), ...openQuestions(found)].map(idOf), "blocks");
   parts.ways?.requireRules(questionsOf(found));
   const cells = strata.reduce((/** @type {number} */ all, /** @type {Question} */ { choices }) => all * choices.length, 1);
   for (const { prior: known, path } of promisesOf(found))
     if (known && ![1, cells].includes(known.tables.length)) throw reject(`${path}.prior.tables`, "tables_of_strata", cells);
+  if (found.instructed && blocks.some((/** @type {Block} */ { restsOnPrior }) => restsOnPrior)) throw reject("instructed", "item_beside_prior");
   return { ...found, digest: name, collectUrl: found.collect_url, parts: needed };
 }
 

@@ -11,6 +11,7 @@ import { AlreadyAnswered, FranklyError, NetworkError, speak, unless } from "./er
 import { explain } from "./explain.js";
 import { Field, follow, make } from "./fields.js";
 import { CSS } from "./styles.js";
+import { openQuestions, questionsOf } from "./survey.js";
 import { inWords } from "./texts.js";
 import { groupsOf } from "./ways.js";
 import { choose, directionOf, learn, nameOf, speaks, stringsFor } from "./words.js";
@@ -22,8 +23,8 @@ const Base = /** @type {typeof HTMLElement} */ (typeof globalThis.HTMLElement ==
 
 /**
  * The controls of a survey's form. They are the only place of what was entered: every form of the survey is made around them.
- * @typedef {{open: Field[], own: Field[], code: HTMLInputElement, details: HTMLElement}} Controls open: fields of public questions,
- *   own: of all others; code: the field for the invitation
+ * @typedef {{open: Field[], own: Field[], fields: Field[], code: HTMLInputElement, details: HTMLElement}} Controls open: fields of questions
+ *   asked in the clear, own: of all others; fields: both, as they are shown; code: the field for the invitation
  */
 
 export class FranklySurvey extends Base {
@@ -196,14 +197,14 @@ export class FranklySurvey extends Base {
     const explained = { lang: told.language, dir: directionOf(told.language) }, shown = (/** @type {string} */ words) => isolated(words, told, survey, language);
     if (told.blocks.length === 1) promise.append(make("p", explained, ...shown(told.blocks[0].guessWords)));
     const plan = this.#plan, questions = client.questions.filter(({ id }) => plan?.questions.includes(id) ?? true);
-    const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, isPublic = false) => groupsOf(questions).map((group) => new Field(group, isPublic));
+    const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, noteName = "") => groupsOf(questions).map((group) => new Field(group, noteName));
     const kept = this.#controls.get(keyOf(client)), isSame = String(kept?.own.flatMap((field) => field.questions.map(({ id }) => id))) === String(questions.map(({ id }) => id));
     // With a store that has lost the plan, the device has drawn another one, and other questions are asked.
     const controls = kept && isSame ? kept : {
-      open: fieldsOf(survey.strata, true), own: fieldsOf(questions), details: make("details", { part: "explanation" }),
+      ...inOrder(fieldsOf(survey.strata, "public"), fieldsOf(questions), fieldsOf(survey.instructed ? [survey.instructed] : [], "passed")), details: make("details", { part: "explanation" }),
       code: /** @type {HTMLInputElement} */ (make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off",
         autocapitalize: "none", spellcheck: "false", "aria-describedby": "invitation-note invitation-error" })),
-    }, { open, own, details } = controls, fields = [...open, ...own];
+    }, { open, own, fields, details } = controls;
     await pause();
     if (isOver()) return;
     this.#controls.set(keyOf(client), controls);
@@ -276,9 +277,9 @@ export class FranklySurvey extends Base {
   async #submit(/** @type {HTMLFormElement} */ form, /** @type {Controls} */ controls, /** @type {import("./words.js").Strings} */ strings) {
     if (!this.#draw) return; // the answer is being sent, or the element opens another client
     const client = /** @type {Client} */ (this.#client), attempt = this.#attempt, { token: rule } = /** @type {import("./survey.js").Survey} */ (client.survey);
-    const { open, own, code } = controls, token = rule && (code.value.trim() || this.token || client.invite);
-    const missing = missingOf([...open, ...own]);
-    for (const field of [...open, ...own]) field.complain(missing.includes(field));
+    const { open, own, fields, code } = controls, token = rule && (code.value.trim() || this.token || client.invite);
+    const missing = missingOf(fields);
+    for (const field of fields) field.complain(missing.includes(field));
     this.#uninvited(controls, rule && !token ? strings.uninvited : "");
     if (rule && !token) return;
     if (missing.length) return missing[0].focus();
@@ -347,6 +348,10 @@ export class FranklySurvey extends Base {
   }
 }
 
+/** Return the fields with the instructed item in the middle of the randomised questions: people tire, and begin to answer without reading. */
+const inOrder = (/** @type {Field[]} */ strata, /** @type {Field[]} */ own, /** @type {Field[]} */ item, half = Math.ceil(own.length / 2)) =>
+  ({ open: [...strata, ...item], own, fields: [...strata, ...own.slice(0, half), ...item, ...own.slice(half)] });
+
 /** Return the fields that need an answer; boxes may stay empty. */
 const missingOf = (/** @type {Field[]} */ fields) => fields.filter(({ node, answer }) => !node.hidden && answer === undefined);
 
@@ -358,7 +363,7 @@ const pause = () => /** @type {any} */ (globalThis).scheduler?.yield?.();
 
 /** Return words of the explanation with parts of the other direction isolated: in English sentences, Arabic words would change places. */
 function isolated(/** @type {string} */ words, /** @type {{language: string, reportTemplate: string}} */ { language: spoken, reportTemplate }, /** @type {import("./survey.js").Survey} */ survey, /** @type {string} */ language) {
-  const { title, consent, strata, blocks } = survey, questions = [...strata, ...blocks.flatMap((block) => block.questions)], direction = directionOf(spoken);
+  const { title, consent } = survey, questions = [...openQuestions(survey), ...questionsOf(survey)], direction = directionOf(spoken);
   const texts = [title, ...(consent ? [consent] : []), ...questions.flatMap(({ text, choices, box }) => [text, ...choices.map((choice) => choice.label), ...(box ? [box.text, box.label] : [])])];
   const others = [...(direction === "rtl" ? [reportTemplate] : []), ...(directionOf(language) === direction ? [] : texts.map((text) => text[language]))];
   if (!others.length) return [words];

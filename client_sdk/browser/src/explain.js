@@ -5,7 +5,7 @@ import { guess as guessOf, isUnchanged } from "./guesses.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
 import { ONE, rational } from "./rational.js";
 import { lnUp, percent, times } from "./shown.js";
-import { reportLength, textOfReport } from "./survey.js";
+import { openQuestions, reportLength, textOfReport } from "./survey.js";
 import { asksNumber, groupsOf } from "./ways.js";
 import { Texts, learn, requireTexts } from "./words.js";
 
@@ -36,6 +36,7 @@ export function explain(
     ...(survey.consent ? [say("own_words", { text: survey.consent[chosen] })] : []),
     say("made_here"),
     ...(survey.strata.length ? [say("public_answers", { questions: survey.strata.map((q) => q.text[chosen]).join("; ") })] : []),
+    ...(survey.instructed ? [say("instructed", { question: survey.instructed.text[chosen] })] : []),
     ...(survey.token ? [say(survey.token.key === null ? "invite" : "rsa-pss")] : []),
     ...blocks.map((block) => block.words),
     wholeReport(survey, level, t).join("\n"),
@@ -137,7 +138,7 @@ function row(/** @type {import("./mechanisms.js").Dense | import("./mechanisms.j
 /** Return the report as it will look, with placeholders for its random values. */
 function reportTemplate(/** @type {Survey} */ survey, /** @type {Texts} */ t) {
   const say = (/** @type {string} */ name, values = {}) => t.say("explanation", name, values);
-  const strata = Object.fromEntries(survey.strata.map((q) => [q.id, "?"]));
+  const strata = Object.fromEntries(openQuestions(survey).map((q) => [q.id, q === survey.instructed ? "!" : "?"]));
   const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata, token: survey.token && "?" });
   const symbols = survey.blocks.map(({ mechanism: m, mechanism: { longest } }) => {
     if (m.kind === "agreement") return `[${say(m.numbers[0] < m.numbers[1] ? "numbers_range" : "numbers", { n: m.numbers[1], low: m.numbers[0], high: m.numbers[1] })}]`;
@@ -145,5 +146,6 @@ function reportTemplate(/** @type {Survey} */ survey, /** @type {Texts} */ t) {
     return typeof longest === "number" ? `0–${longest}` : `[${longest.map((part) => `0–${part}`).join()}]`;
   });
   return sample.replace('"id":""', () => `"id":${say("random_digits")}`).replace('"y":[]', () => `"y":[${symbols.join()}]`)
-    .replace('"token":"?"', () => `"token":"${say("token")}"`).replaceAll(':"?"', () => `:"${say("public_answer")}"`);
+    .replace('"token":"?"', () => `"token":"${say("token")}"`).replaceAll(':"?"', () => `:"${say("public_answer")}"`)
+    .replace(':"!"', () => `:"${say("passed")}"`);
 }

@@ -26,23 +26,26 @@ export class Field {
   /** @type {HTMLSelectElement | undefined} */ #list;
   /** Elements with a text of the survey. @type {[HTMLElement, import("./survey.js").Words][]} */ #texts = [];
   #note;
-  #isPublic;
+  #noteName;
   #isWrong = false;
   /** @type {import("./words.js").Strings} */ #strings = {};
 
-  /** `questions` is one question or the boxes of one. The field has no texts before `write`. */
-  constructor(/** @type {Question[]} */ questions, isPublic = false) {
+  /**
+   * `questions` is one question or the boxes of one; `noteName` is the name of the note of a question asked in the clear. The field has no
+   * texts before `write`.
+   */
+  constructor(/** @type {Question[]} */ questions, noteName = "") {
     const [first] = questions, { id, choices, box } = first, ranges = choices.filter(({ from }) => from !== undefined);
     this.questions = questions;
     this.name = box?.of ?? id;
-    this.#isPublic = isPublic;
+    this.#noteName = noteName;
     this.#error.id = `error-${id}`;
     this.#note = make("p", { class: "note", id: `note-${id}` });
     const said = (/** @type {HTMLElement} */ element, /** @type {import("./survey.js").Words} */ words) => {
       this.#texts.push([element, words]);
       return element;
     };
-    const hasNote = isPublic || box || ranges.length, described = `${hasNote ? `note-${id} ` : ""}error-${id}`;
+    const hasNote = noteName || box || ranges.length, described = `${hasNote ? `note-${id} ` : ""}error-${id}`;
     const isScale = choices.some(({ score }) => score !== undefined) && !ranges.length;
     if (!isScale && !ranges.length && choices.length > MOST_BUTTONS) this.#list = /** @type {HTMLSelectElement} */ (make("select", {
       part: "input", name: id, required: true, autocomplete: "off", "aria-labelledby": `legend-${id}`, "aria-describedby": described,
@@ -75,8 +78,8 @@ export class Field {
     const [{ choices, box }] = this.questions, ranges = choices.filter(({ from }) => from !== undefined);
     this.#strings = strings;
     for (const [element, words] of this.#texts) element.textContent = words[language];
-    // A public question is plain, so a question has at most one note.
-    this.#note.replaceChildren(...(this.#isPublic ? [strings.public] : box ? [strings.boxes]
+    // A question asked in the clear is plain, so a question has at most one note.
+    this.#note.replaceChildren(...(this.#noteName ? [strings[this.#noteName]] : box ? [strings.boxes]
       : [strings.range, ...ranges.flatMap(({ label }, i) => [i ? " / " : " ", make("bdi", {}, label[language])])]));
     if (this.#isWrong) this.complain(true);
   }

@@ -15,13 +15,14 @@ const make = (/** @type {string} */ tag, /** @type {object} */ properties = {}, 
 /** Return a preview of the questions in an envelope; throws if its bytes are not an envelope. */
 export function preview(/** @type {string} */ envelope, /** @type {readonly string[]} */ wanted) {
   const bytes = Uint8Array.from(atob(JSON.parse(envelope).payload), (one) => one.charCodeAt(0));
-  const { title, languages, consent, strata = [], blocks } = JSON.parse(new TextDecoder().decode(bytes));
+  const { title, languages, consent, strata = [], blocks, instructed } = JSON.parse(new TextDecoder().decode(bytes));
   const lang = choose(wanted, languages);
-  let last = "";
-  // Of forms that ask only what is drawn, nothing is shown before the draw.
-  const fields = [...strata, ...blocks.flatMap((/** @type {any} */ block) => (block.ask ? [] : block.questions))].flatMap(({ text, choices, box, ask_if: rule }) => {
-    if (rule || (box && box.of === last)) return [];
-    last = box?.of ?? "";
+  // Of forms that ask only what is drawn, nothing is shown before the draw. The boxes of a question are one field.
+  const own = blocks.flatMap((/** @type {any} */ block) => (block.ask ? [] : block.questions))
+    .filter((/** @type {any} */ { box }, /** @type {number} */ i, /** @type {any[]} */ all) => !box || box.of !== all[i - 1]?.box?.of);
+  const half = Math.ceil(own.length / 2); // as in the element, the instructed item stands in the middle
+  const fields = [...strata, ...own.slice(0, half), ...(instructed ? [instructed] : []), ...own.slice(half)].flatMap(({ text, choices, box, ask_if: rule }) => {
+    if (rule) return [];
     const labels = box ? [] : choices.filter((/** @type {any} */ { from }) => from === undefined);
     return [make("fieldset", { disabled: true }, make("legend", {}, (box ?? { text }).text[lang]),
       ...labels.map((/** @type {any} */ { label }) => make("label", {}, make("input", { type: "radio" }), label[lang])))];

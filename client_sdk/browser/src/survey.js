@@ -13,13 +13,14 @@ import { ClockError } from "./errors.js";
  * @typedef {{question: string, choices: string[]}} Rule
  * @typedef {{figure: string, numbers?: string[]}} Wanted
  * @typedef {{id: string, text: Words, choices: Choice[], box?: Box, ask_if?: Rule, wanted?: Wanted}} Question
+ * @typedef {Question & {answer: string}} Instructed an item that asks for one given choice; a report tells only whether it was made
  * @typedef {number[][]} Table counts [s][x]; if the answer itself is the secret, a single row or a diagonal table
  * @typedef {{secret: string, secrets: string[], source: string, tables: Table[]}} Prior one table, or one for each stratum
  * @typedef {{claim: Claim, secret: string | null, source: string | null, prior: Prior | null}} Promised the claim's joint is the sum over all strata
  * @typedef {{id: string, questions: Question[], parameters: {kind: string}, mechanism: import("./mechanisms.js").Mechanism, promises: Promised[],
  *   ceiling: Rational | null, ask?: "drawn", restsOnPrior: boolean}} Block ask: the device asks only what it has drawn, see plans.js
  * @typedef {{survey: string, version: number, opens: number, closes: number, expires: number, languages: string[],
- *   title: Words, consent: Words | null, collectUrl: string, strata: Question[], blocks: Block[],
+ *   title: Words, consent: Words | null, collectUrl: string, strata: Question[], instructed?: Instructed, blocks: Block[],
  *   token: {kind: string, key: string | null} | null, digest: string, parts: string[]}} Survey parts: those that it needs, see parts.js
  */
 
@@ -28,6 +29,9 @@ export const LONGEST_VALID = 400 * 86_400_000;
 
 /** Return the questions whose answers are randomised, in the document's order. */
 export const questionsOf = (/** @type {{blocks: Block[]}} */ { blocks }) => blocks.flatMap((entry) => entry.questions);
+
+/** Return the questions that are asked in the clear: the public ones and the instructed item. @returns {Question[]} */
+export const openQuestions = (/** @type {Pick<Survey, "strata" | "instructed">} */ { strata, instructed }) => (instructed ? [...strata, instructed] : strata);
 
 /** Throw ClockError unless the survey is open at `now`, with a tolerance of 10 minutes (step 6). */
 export function requireWindow(/** @type {Survey} */ { opens, closes, expires }, /** @type {number} */ now) {
@@ -57,7 +61,7 @@ export function reportLength(/** @type {Survey} */ survey) {
     doc: survey.digest,
     id: "0".repeat(32),
     y: survey.blocks.map((entry) => entry.mechanism.longest),
-    strata: Object.fromEntries(survey.strata.map((q) => [q.id, longest(q)])),
+    strata: Object.fromEntries(openQuestions(survey).map((q) => [q.id, q === survey.instructed ? "passed" : longest(q)])),
     token: survey.token ? "0".repeat(1400) : null,
   }).length;
 }

@@ -87,6 +87,8 @@ const TEXTS = {
   empty_stratum: "a stratum without counts has no prior: add counts, or merge strata",
   counts_too_large: "the counts of all strata must sum to less than 2^53",
   tables_of_strata: (strata) => `expected one table, or one for each of the ${strata} strata`,
+  no_item_choice: "expected one of the item's choices",
+  item_beside_prior: "with an instructed item no promise may rest on a prior: who passes and who fails would need a prior of their own",
   open_levels: "two infinite levels promise nothing",
   open_level: "only alip may leave a level out",
   no_secret: "this is not one of the prior's secrets",

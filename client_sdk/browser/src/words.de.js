@@ -6,6 +6,7 @@ export const strings = {
   "loading": "Die Umfrage wird geprüft …",
   "private": "Ihre Antworten werden auf diesem Gerät zufällig verändert; nur das Zufallsergebnis wird gesendet. Unten können Sie lesen, was es verraten kann.",
   "public": "Wird gesendet, wie Sie es angeben, ohne Zufall",
+  "passed": "Gesendet wird nur, ob Sie das Verlangte gewählt haben, ohne Zufall",
   "unchanged": "Diese Umfrage sendet mindestens eine Ihrer Antworten unverändert.",
   "details": "Was dieses Gerät verlässt und was es verraten kann",
   "english": "",
@@ -40,6 +41,7 @@ export const texts = {
     "own_words": "In den Worten der Umfrage: „{text}“",
     "made_here": "Der Bericht entsteht hier, auf diesem Gerät; gesendet wird nur, was unten steht.",
     "public_answers": "Diese Antworten werden so gesendet, wie Sie sie geben, ohne Zufall: {questions}",
+    "instructed": "Ein Punkt, „{question}“, verlangt eine bestimmte Antwort. Gesendet wird nur, ob Sie sie gewählt haben, und das ohne Zufall. Daran zeigt sich, wie viele Leute antworten, ohne zu lesen.",
     "invite": "Ihre Einladung wird unverändert mitgesendet: Wer sie ausgegeben hat, kann daran erkennen, welches Zufallsergebnis von Ihnen ist.",
     "rsa-pss": "Ihre Marke wird unverändert mitgesendet; sie wurde ungesehen unterschrieben und zeigt deshalb nicht, wer sie bekommen hat.",
     "sent": "Gesendet wird, einmal, mit Leerzeichen auf {n} Byte aufgefüllt: {report}",
@@ -74,6 +76,7 @@ export const texts = {
     "picked_range": "Ihr Gerät wählt zufällig {low} bis {high} dieser {all} Fragen aus; Ihre Antworten haben darauf keinen Einfluss. Der Bericht handelt nur von diesen Fragen.",
     "sets": "Der Bericht besteht aus zufälligen Mengen möglicher Antworten. Mengen mit Ihren wahren Antworten sind wahrscheinlicher: Ein Bericht, von dessen Mengen genügend Ihre wahren Antworten enthalten, ist {ratio}-mal so wahrscheinlich, wie er es mit anderen Antworten wäre, die sie nicht enthalten. Die Wahrscheinlichkeiten stehen in der unterschriebenen Umfrage.",
     "public_answer": "Ihre öffentliche Antwort",
+    "passed": "bestanden oder nicht bestanden",
     "token": "Ihre Marke",
     "random_digits": "<32 zufällige Hexadezimalziffern>",
     "hex_digits": {

@@ -6,6 +6,7 @@ export const strings = {
   "loading": "Checking the survey…",
   "private": "Your answers are randomised on this device; only the random result is sent. Below you can read what it can reveal.",
   "public": "Sent as you give it, not randomised",
+  "passed": "Only whether you chose what it asks for is sent, not randomised",
   "unchanged": "This survey sends at least one of your answers unchanged.",
   "details": "What leaves this device, and what it can reveal",
   "english": "",
@@ -40,6 +41,7 @@ export const texts = {
     "own_words": "The survey’s own words: “{text}”",
     "made_here": "The report is made here, on this device; nothing is sent except what is listed below.",
     "public_answers": "These answers are sent as you give them, not randomised: {questions}",
+    "instructed": "One item, “{question}”, asks for one given choice. Only whether you chose it is sent, as it is, not randomised. It shows how many people answer without reading.",
     "invite": "Your invitation is sent with the report, unchanged. The person who handed it out can tell from it which random result is yours.",
     "rsa-pss": "Your token is sent with the report, unchanged. It was signed without being seen, so it does not show whom it was given to.",
     "sent": "What is sent, once, padded with spaces to {n} bytes: {report}",
@@ -74,6 +76,7 @@ export const texts = {
     "picked_range": "Your device picks {low} to {high} of these {all} questions at random; your answers do not influence which. The report is about these questions only.",
     "sets": "The report consists of random sets of possible answers. Sets that contain your true answers are likelier: a report of which enough sets contain your true answers has {ratio} times the chance that it would have with other answers, which they do not contain. The chances are listed in the signed survey.",
     "public_answer": "your public answer",
+    "passed": "passed or failed",
     "token": "your token",
     "random_digits": "<32 random hex digits>",
     "hex_digits": {

@@ -6,6 +6,7 @@ export const strings = {
   "loading": "Comprobando la encuesta…",
   "private": "Sus respuestas se someten al azar en este dispositivo; solo se envía el resultado aleatorio. Abajo puede leer qué puede revelar.",
   "public": "Se envía tal como usted lo da, sin azar",
+  "passed": "Solo se envía el dato de si usted eligió o no lo que se pide, sin azar",
   "unchanged": "Esta encuesta envía al menos una de sus respuestas sin cambios.",
   "details": "Qué sale de este dispositivo y qué puede revelar",
   "english": "",
@@ -40,6 +41,7 @@ export const texts = {
     "own_words": "En palabras de la encuesta: «{text}»",
     "made_here": "El informe se hace aquí, en este dispositivo; no se envía nada más que lo que figura abajo.",
     "public_answers": "Estas respuestas se envían tal como usted las da, sin azar: {questions}",
+    "instructed": "Un punto, «{question}», pide una respuesta determinada. Solo se envía el dato de si usted la eligió o no, tal cual, sin azar. Muestra cuántas personas responden sin leer.",
     "invite": "Su invitación se envía sin cambios con el informe: quien la entregó puede reconocer en ella qué resultado aleatorio es el suyo.",
     "rsa-pss": "Su ficha se envía sin cambios con el informe; se firmó sin verla, así que no muestra a quién se dio.",
     "sent": "Lo que se envía, una sola vez, completado con espacios hasta {n} bytes: {report}",
@@ -74,6 +76,7 @@ export const texts = {
     "picked_range": "Su dispositivo elige al azar de {low} a {high} de estas {all} preguntas; sus respuestas no influyen en cuáles. El informe trata solo de esas preguntas.",
     "sets": "El informe consta de conjuntos aleatorios de respuestas posibles. Los conjuntos que contienen sus respuestas verdaderas son más probables: un informe en el que bastantes conjuntos las contienen es {ratio} veces más probable que si sus respuestas fueran otras que no contienen. Las probabilidades figuran en la encuesta firmada.",
     "public_answer": "su respuesta pública",
+    "passed": "superado o no superado",
     "token": "su ficha",
     "random_digits": "<32 cifras hexadecimales al azar>",
     "hex_digits": {

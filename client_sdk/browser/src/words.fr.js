@@ -6,6 +6,7 @@ export const strings = {
   "loading": "Vérification de l’enquête…",
   "private": "Vos réponses sont modifiées au hasard sur cet appareil ; seul le résultat aléatoire est envoyé. Vous pouvez lire ci-dessous ce qu’il peut révéler.",
   "public": "Envoyé tel que vous le donnez, sans tirage au hasard",
+  "passed": "Seul le fait que vous ayez choisi ou non ce qui est demandé est envoyé, sans tirage au hasard",
   "unchanged": "Cette enquête envoie au moins une de vos réponses telle quelle.",
   "details": "Ce qui quitte cet appareil, et ce que cela peut révéler",
   "english": "",
@@ -40,6 +41,7 @@ export const texts = {
     "own_words": "Dans les termes de l’enquête : « {text} »",
     "made_here": "Le rapport est établi ici, sur cet appareil ; rien n’est envoyé en dehors de ce qui figure ci-dessous.",
     "public_answers": "Ces réponses sont envoyées telles que vous les donnez, sans tirage au hasard : {questions}",
+    "instructed": "Un élément, « {question} », demande un choix précis. Seul le fait que vous l’ayez choisi ou non est envoyé, tel quel, sans tirage au hasard. Cela montre combien de personnes répondent sans lire.",
     "invite": "Votre invitation est envoyée telle quelle avec le rapport : la personne qui l’a remise peut y reconnaître quel résultat aléatoire est le vôtre.",
     "rsa-pss": "Votre jeton est envoyé tel quel avec le rapport ; il a été signé sans être vu et ne montre donc pas à qui il a été donné.",
     "sent": "Ce qui est envoyé, une seule fois, complété par des espaces jusqu’à {n} octets : {report}",
@@ -74,6 +76,7 @@ export const texts = {
     "picked_range": "Votre appareil choisit au hasard de {low} à {high} de ces {all} questions ; vos réponses n’influent pas sur ce choix. Le rapport ne porte que sur ces questions.",
     "sets": "Le rapport se compose d’ensembles aléatoires de réponses possibles. Les ensembles qui contiennent vos vraies réponses sont plus probables : un rapport dont assez d’ensembles les contiennent est {ratio} fois aussi probable qu’il le serait avec d’autres réponses, qu’ils ne contiennent pas. Les probabilités figurent dans l’enquête signée.",
     "public_answer": "votre réponse publique",
+    "passed": "réussi ou échoué",
     "token": "votre jeton",
     "random_digits": "<32 chiffres hexadécimaux tirés au hasard>",
     "hex_digits": {

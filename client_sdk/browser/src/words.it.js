@@ -6,6 +6,7 @@ export const strings = {
   "loading": "Verifica dell’indagine…",
   "private": "Le sue risposte sono rese casuali su questo dispositivo; si invia solo il risultato casuale. Sotto può leggere che cosa può rivelare.",
   "public": "Si invia così come lo dà, senza sorteggio",
+  "passed": "Si invia solo l’informazione se ha scelto o no ciò che si chiede, senza sorteggio",
   "unchanged": "Questa indagine invia almeno una delle sue risposte invariata.",
   "details": "Che cosa lascia questo dispositivo e che cosa può rivelare",
   "english": "",
@@ -40,6 +41,7 @@ export const texts = {
     "own_words": "Con le parole dell’indagine: «{text}»",
     "made_here": "Il rapporto si crea qui, su questo dispositivo; non si invia altro che quanto elencato sotto.",
     "public_answers": "Queste risposte si inviano così come lei le dà, senza sorteggio: {questions}",
+    "instructed": "Una voce, «{question}», chiede una scelta precisa. Si invia solo l’informazione se l’ha fatta o no, così com’è, senza sorteggio. Mostra quante persone rispondono senza leggere.",
     "invite": "Il suo invito si invia invariato con il rapporto: chi l’ha consegnato può riconoscere quale risultato casuale è il suo.",
     "rsa-pss": "Il suo gettone si invia invariato con il rapporto; è stato firmato senza essere visto, quindi non mostra a chi è stato dato.",
     "sent": "Ciò che si invia, una sola volta, completato con spazi fino a {n} byte: {report}",
@@ -74,6 +76,7 @@ export const texts = {
     "picked_range": "Il suo dispositivo sceglie a caso da {low} a {high} di queste {all} domande; le sue risposte non influiscono su quali. Il rapporto riguarda solo queste domande.",
     "sets": "Il rapporto è composto da insiemi casuali di risposte possibili. Gli insiemi che contengono le sue vere risposte sono più probabili: un rapporto in cui abbastanza insiemi le contengono ha {ratio} volte la probabilità che avrebbe con altre risposte, che essi non contengono. Le probabilità sono elencate nell’indagine firmata.",
     "public_answer": "la sua risposta pubblica",
+    "passed": "superato o non superato",
     "token": "il suo gettone",
     "random_digits": "<32 cifre esadecimali casuali>",
     "hex_digits": {

@@ -6,6 +6,7 @@ export const strings = {
   "loading": "De enquête wordt gecontroleerd…",
   "private": "Uw antwoorden worden op dit apparaat door loting veranderd; alleen de toevallige uitkomst wordt verstuurd. Hieronder kunt u lezen wat die kan verraden.",
   "public": "Wordt verstuurd zoals u het geeft, zonder loting",
+  "passed": "Alleen of u hebt gekozen wat er wordt gevraagd, wordt verstuurd, zonder loting",
   "unchanged": "Deze enquête verstuurt minstens één van uw antwoorden onveranderd.",
   "details": "Wat dit apparaat verlaat en wat het kan verraden",
   "english": "",
@@ -40,6 +41,7 @@ export const texts = {
     "own_words": "In de woorden van de enquête: “{text}”",
     "made_here": "Het bericht wordt hier gemaakt, op dit apparaat; er wordt niets verstuurd behalve wat hieronder staat.",
     "public_answers": "Deze antwoorden worden verstuurd zoals u ze geeft, zonder loting: {questions}",
+    "instructed": "Eén onderdeel, “{question}”, vraagt om één bepaalde keuze. Alleen of u die hebt gemaakt, wordt verstuurd, ongewijzigd, zonder loting. Het laat zien hoeveel mensen antwoorden zonder te lezen.",
     "invite": "Uw uitnodiging wordt onveranderd meegestuurd: wie haar heeft uitgedeeld, kan eraan zien welke toevallige uitkomst van u is.",
     "rsa-pss": "Uw bewijs wordt onveranderd meegestuurd; het is ongezien ondertekend en toont dus niet aan wie het is gegeven.",
     "sent": "Wat één keer wordt verstuurd, met spaties aangevuld tot {n} bytes: {report}",
@@ -74,6 +76,7 @@ export const texts = {
     "picked_range": "Uw apparaat kiest door loting {low} tot {high} van deze {all} vragen; uw antwoorden hebben daar geen invloed op. Het bericht gaat alleen over deze vragen.",
     "sets": "Het bericht bestaat uit gelote groepen van mogelijke antwoorden. Groepen met uw ware antwoorden hebben een grotere kans: een bericht waarvan genoeg groepen uw ware antwoorden bevatten, heeft {ratio} keer de kans die het zou hebben bij andere antwoorden, die ze niet bevatten. De kansen staan in de ondertekende enquête.",
     "public_answer": "uw openbare antwoord",
+    "passed": "gehaald of niet gehaald",
     "token": "uw bewijs",
     "random_digits": "<32 toevallige hexadecimale cijfers>",
     "hex_digits": {

@@ -6,6 +6,7 @@ export const strings = {
   "loading": "Sprawdzanie ankiety…",
   "private": "Twoje odpowiedzi są losowo zmieniane na tym urządzeniu; wysyłany jest tylko losowy wynik. Niżej możesz przeczytać, co może on ujawnić.",
   "public": "Wysyłane tak, jak podasz, bez losowania",
+  "passed": "Wysyłana jest tylko informacja, czy wybrano wskazaną odpowiedź, bez losowania",
   "unchanged": "Ta ankieta wysyła co najmniej jedną z twoich odpowiedzi bez zmian.",
   "details": "Co opuszcza to urządzenie i co może ujawnić",
   "english": "",
@@ -40,6 +41,7 @@ export const texts = {
     "own_words": "Słowami ankiety: „{text}”",
     "made_here": "Raport powstaje tutaj, na tym urządzeniu; nie wysyła się niczego poza tym, co podano niżej.",
     "public_answers": "Te odpowiedzi są wysyłane tak, jak je podasz, bez losowania: {questions}",
+    "instructed": "Jedna pozycja, „{question}”, prosi o wybranie wskazanej odpowiedzi. Wysyłana jest tylko informacja, czy ją wybrano, bez zmian i bez losowania. Pokazuje to, ile osób odpowiada bez czytania.",
     "invite": "Twoje zaproszenie jest wysyłane z raportem bez zmian: kto je wydał, może po nim poznać, który losowy wynik jest twój.",
     "rsa-pss": "Twój żeton jest wysyłany z raportem bez zmian; podpisano go bez oglądania, więc nie pokazuje, komu go dano.",
     "sent": {
@@ -86,6 +88,7 @@ export const texts = {
     "picked_range": "Twoje urządzenie losuje od {low} do {high} z tych {all} pytań; twoje odpowiedzi nie mają na to wpływu. Raport dotyczy tylko tych pytań.",
     "sets": "Raport składa się z wylosowanych zbiorów możliwych odpowiedzi. Zbiory z twoimi prawdziwymi odpowiedziami są bardziej prawdopodobne: raport, którego dostatecznie wiele zbiorów je zawiera, ma {ratio} razy większe prawdopodobieństwo, niż miałby przy innych odpowiedziach, których te zbiory nie zawierają. Prawdopodobieństwa podano w podpisanej ankiecie.",
     "public_answer": "twoja jawna odpowiedź",
+    "passed": "zaliczone lub niezaliczone",
     "token": "twój żeton",
     "random_digits": "<32 losowe cyfry szesnastkowe>",
     "hex_digits": {

@@ -6,6 +6,7 @@ export const strings = {
   "loading": "Verificando a pesquisa…",
   "private": "As suas respostas são misturadas com o acaso neste aparelho; só o resultado aleatório é enviado. Abaixo você pode ler o que ele pode revelar.",
   "public": "Enviado como você o dá, sem sorteio",
+  "passed": "É enviada apenas a informação sobre se você escolheu ou não o que se pede, sem sorteio",
   "unchanged": "Esta pesquisa envia pelo menos uma das suas respostas sem alteração.",
   "details": "O que sai deste aparelho e o que isso pode revelar",
   "english": "",
@@ -40,6 +41,7 @@ export const texts = {
     "own_words": "Nas palavras da pesquisa: “{text}”",
     "made_here": "O relatório é feito aqui, neste aparelho; nada é enviado além do que está listado abaixo.",
     "public_answers": "Estas respostas são enviadas como você as dá, sem sorteio: {questions}",
+    "instructed": "Um item, “{question}”, pede uma escolha determinada. É enviada apenas a informação sobre se você a fez ou não, tal como é, sem sorteio. Isso mostra quantas pessoas respondem sem ler.",
     "invite": "O seu convite é enviado sem alteração com o relatório: quem o entregou pode reconhecer nele qual resultado aleatório é o seu.",
     "rsa-pss": "A sua ficha é enviada sem alteração com o relatório; ela foi assinada sem ser vista e por isso não mostra a quem foi dada.",
     "sent": "O que é enviado, uma única vez, completado com espaços até {n} bytes: {report}",
@@ -74,6 +76,7 @@ export const texts = {
     "picked_range": "O seu aparelho escolhe ao acaso de {low} a {high} destas {all} perguntas; as suas respostas não influem em quais. O relatório trata só destas perguntas.",
     "sets": "O relatório consiste em conjuntos aleatórios de respostas possíveis. Conjuntos que contêm as suas respostas verdadeiras são mais prováveis: um relatório em que conjuntos suficientes as contêm tem {ratio} vezes a probabilidade que teria com outras respostas, que eles não contêm. As probabilidades estão listadas na pesquisa assinada.",
     "public_answer": "a sua resposta pública",
+    "passed": "passou ou não passou",
     "token": "a sua ficha",
     "random_digits": "<32 dígitos hexadecimais ao acaso>",
     "hex_digits": {

@@ -27,7 +27,7 @@ export interface ProtectOptions {
   unprotected?: "hide" | "keep";
   /** The person's token, for a survey with a token rule. */
   token?: string | null;
-  strings?: { details?: string; open?: string; final?: string };
+  strings?: { details?: string; open?: string; passed?: string; final?: string };
   /** Called once per warning; `console.warn` by default. */
   onWarning?: (warning: Warning) => void;
   /** Called if an answer was not sent; the form stays open. */

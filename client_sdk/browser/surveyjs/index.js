@@ -6,6 +6,7 @@
  */
 
 import { AlreadyAnswered, Client, FranklyError, UnknownChoice } from "../src/index.js";
+import { openQuestions } from "../src/survey.js";
 import { learn, stringsFor } from "../src/words.js";
 import { surveyLocalization } from "survey-core";
 import { answerOf, assign } from "./form.js";
@@ -33,7 +34,7 @@ export async function protect(model, link, options = {}) {
   const client = await Client.open(link, options.client);
   try {
     const isDrawn = client.survey.blocks.some(({ ask }) => ask);
-    const { pairs, warnings, faults } = assign(model, [...client.questions, ...client.survey.strata], options.map ?? {}, isDrawn);
+    const { pairs, warnings, faults } = assign(model, [...client.questions, ...openQuestions(client.survey)], options.map ?? {}, isDrawn);
     if (faults.length) throw new FormMismatch(faults);
     const form = new Form(model, client, pairs, warnings, options);
     await form.prepare();
@@ -108,7 +109,7 @@ class Form {
 
   /** Take the questions and rows of a matrix that are not asked out of the form. */
   #askOnly(/** @type {readonly string[]} */ asked) {
-    const { client, pairs } = this, open = client.survey.strata.map(({ id }) => id);
+    const { client, pairs } = this, open = openQuestions(client.survey).map(({ id }) => id);
     const isAsked = (/** @type {import("./form.js").Pair} */ { signed }) => signed.some(({ id }) => asked.includes(id) || open.includes(id));
     for (const question of new Set(pairs.map((pair) => pair.question))) {
       const own = pairs.filter((pair) => pair.question === question), left = own.filter(isAsked);
@@ -151,14 +152,15 @@ class Form {
 
   /** Explain the survey, and write the notes, in the form's language if the survey has it. */
   async speak() {
-    const { client, model, pairs, options, panel, words } = this, language = this.#language, open = client.survey.strata.map(({ id }) => id);
+    const { client, model, pairs, options, panel, words } = this, language = this.#language, { strata, instructed } = client.survey, open = strata.map(({ id }) => id);
     await learn(language);
     if (language !== this.#language) return; // changed while the texts were loaded
-    const { details, public: plain, final } = stringsFor(language), strings = { details, open: plain, final, ...options.strings };
+    const { details, public: plain, passed, final } = stringsFor(language), strings = { details, open: plain, passed, final, ...options.strings };
     Object.assign(panel, { title: strings.details, description: strings.final });
     words.title = strings.details;
     words.value = client.explain(language, this.budget).words;
     for (const question of [...pairs.filter(({ id }) => open.includes(id)).map(({ question }) => question), ...this.#kept()]) question.description = strings.open;
+    for (const { id, question } of pairs) if (id === instructed?.id) question.description = strings.passed;
   }
 
   /** Listener of `onCompleting`: send first, then complete without the answers. */
@@ -175,7 +177,7 @@ class Form {
   }
 
   #send() {
-    const { client, pairs, options } = this, open = client.survey.strata.map(({ id }) => id);
+    const { client, pairs, options } = this, open = openQuestions(client.survey).map(({ id }) => id);
     const pick = (/** @type {boolean} */ isOpen) => Object.fromEntries(pairs.filter(({ id }) => open.includes(id) === isOpen)
       .map((pair) => [pair.id, answerOf(pair)]).filter(([, answer]) => answer !== undefined));
     return (async () => client.answer(/** @type {any} */ (pick(false)), { strata: pick(true), token: options.token, ...(this.isDrawn && { patienceMs: 0 }) }))();

@@ -177,9 +177,9 @@ class FakeServer:
             return _problem(Problem.CLOSED)
         if not _fits(document, report):
             return _problem(Problem.SYMBOL_UNKNOWN)
-        strata = {question.id: question for question in document.strata}
-        if set(strata) != set(report.strata) or any(
-            strata[q].index(c) is None for q, c in report.strata.items()
+        known = document.open_values
+        if known.keys() != report.strata.keys() or any(
+            value not in known[name] for name, value in report.strata.items()
         ):
             return _problem(Problem.STRATA_INVALID)
         return self._token_refusal(report)

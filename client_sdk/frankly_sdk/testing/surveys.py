@@ -12,6 +12,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningKey
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
+from frankly_protocol.questions import Instructed
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust import KeysDocument, Role
 from frankly_protocol.trust.keys import MAX_VALIDITY
@@ -30,6 +31,7 @@ def make_survey(
     *,
     drawn: Questions | None = None,
     strata: Questions | None = None,
+    instructed: Questions | None = None,
     clock: Clock | None = None,
     survey_id: str | None = None,
     token: TokenRule | None = None,
@@ -42,6 +44,7 @@ def make_survey(
     drawn : more questions, in one form of ε nats: a device draws one of them, each with the same
         chance, and asks only that one.
     strata : public questions, answered in the clear.
+    instructed : one item, which asks for the first of its choices.
     survey_id : 32 hex digits, random by default.
     token : the token rule of the survey; with ``TokenRule("invite")`` any 32 bytes in base64url are
         a valid token, which can be used once.
@@ -68,6 +71,9 @@ def make_survey(
             *([_form(drawn, epsilon)] if drawn else []),
         ),
         token=token,
+        instructed=next(
+            (Instructed(_question(*item), item[1][0]) for item in (instructed or {}).items()), None
+        ),
     )
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
-from operator import attrgetter
 from typing import Any, Final
 
 from frankly_protocol import canonical
@@ -46,7 +45,8 @@ class Admission:
     """Admission rules of one document, computed once, because documents never change.
 
     mechanisms : one per block; each checks its symbol. token_check : the token rule.
-    strata : the JSON text to store for an answer, by public question (sorted by id) and choice.
+    strata : the JSON text to store for an answer, by public question or instructed item (sorted by
+        id) and choice or result.
     """
 
     survey: str
@@ -71,11 +71,10 @@ class Admission:
             # Encoded once, so that a report's stratum is a join of these texts. Canonical JSON
             # sorts its keys, so the questions are sorted by id.
             strata={
-                question.id: {
-                    choice.id: canonical.dumps({question.id: choice.id}).decode("ascii")[1:-1]
-                    for choice in question.choices
+                name: {
+                    value: canonical.dumps({name: value}).decode("ascii")[1:-1] for value in values
                 }
-                for question in sorted(document.strata, key=attrgetter("id"))
+                for name, values in sorted(document.open_values.items())
             },
         )
 

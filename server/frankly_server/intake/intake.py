@@ -4,6 +4,7 @@
 A later release counts it (`releasing`).
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.intake.admission import Admissions, Admitted, refusal_of
 from frankly_server.intake.refusals import Refusals
 from frankly_server.intake.tokens import spend_all
-from frankly_server.store import WITHHELD_STRATUM, Database, ReportRow, StoreUnavailable
+from frankly_server.store import Database, ReportRow, StoreUnavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +148,16 @@ def _insert(
 
 
 def _repeated(row: ReportRow, stored: ReportRow) -> Result:
-    # The last release removes the stratum of reports in small cells, so a copy may have a stratum
-    # that the stored report no longer has.
-    if stored not in (row, replace(row, strata=WITHHELD_STRATUM)):
+    # Releases remove the stratum of reports in small cells, and results of the instructed item, so
+    # a copy may have answers in the clear that the stored report no longer has.
+    kept = _answers(stored).items() <= _answers(row).items()
+    if not kept or replace(stored, strata=row.strata) != row:
         return InvalidInput(
             Problem.ID_CONFLICT, "another report with this id is already stored", "id"
         )
     return Outcome("duplicate", row.id)
+
+
+def _answers(row: ReportRow) -> dict[str, str]:
+    answers: dict[str, str] = json.loads(row.strata) if row.strata else {}
+    return answers

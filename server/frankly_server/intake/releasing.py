@@ -50,11 +50,13 @@ class _Rule:
 
     every : release period. step : smallest number of reports in a batch. over : one day after the
     last possible report. The last release is a day after the first one at or after `over`.
+    item : id of the instructed item, or None.
     """
 
     every: str
     step: int
     over: datetime
+    item: str | None
 
 
 class Releasing:
@@ -161,6 +163,7 @@ class Releasing:
                 format_time(now),
                 is_over=is_over,
                 unless_in=unless_in,
+                item=rule.item,
             )
             _close_if_met(tx, row.survey)
         return n
@@ -171,7 +174,9 @@ class Releasing:
             ends, every = min(document.closes, document.expires), document.release_every
             # A day, even for hourly releases: the last release deletes reports that are too few to
             # release, so it must not run while the survey is open, even if a clock is ahead.
-            self._rules[row.digest] = _Rule(every, document.release_step, ends + PERIOD["day"])
+            item = None if document.instructed is None else document.instructed.id
+            over = ends + PERIOD["day"]
+            self._rules[row.digest] = _Rule(every, document.release_step, over, item)
         return self._rules[row.digest]
 
     def check(self) -> None:

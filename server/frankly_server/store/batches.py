@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, CheckConstraint, Integer, String, Table, func
 
 from frankly_server.store.access import TableAccess
 from frankly_server.store.documents import documents
-from frankly_server.store.schema import column, key_column, key_columns, metadata
+from frankly_server.store.schema import column, key_column, key_columns, metadata, nullable_column
 
 batches = Table(
     "batches",
@@ -18,6 +18,7 @@ batches = Table(
     *key_columns("stratum"),
     column("released", String(20), "time of the release; UTC, RFC 3339"),
     column("n", BigInteger, "number of its reports; never changed"),
+    nullable_column("failed", BigInteger, "those that failed the instructed item; null: no item"),
     CheckConstraint("release >= 1", name="release"),
     CheckConstraint("n >= 1", name="n"),
     sqlite_with_rowid=False,
@@ -27,13 +28,15 @@ batches = Table(
 class ReleasedBatch(NamedTuple):
     """One batch of `n` reports.
 
-    release : 1, 2, … within the document. released : time of the release, UTC, RFC 3339.
+    release : 1, 2, … within the document. released : time of the release, UTC, RFC 3339. failed :
+    how many of the reports failed the document's instructed item; None if it has none.
     """
 
     release: int
     stratum: str
     released: str
     n: int
+    failed: int | None = None
 
 
 def day_of(released: str) -> str:
@@ -44,8 +47,18 @@ def day_of(released: str) -> str:
 class BatchesTable(TableAccess):
     """The `batches` table within one transaction."""
 
-    def add(self, digest: str, release: int, released: str, numbers: Mapping[str, int]) -> None:
-        """Insert the batches of a release; `numbers` maps each stratum to its number of reports."""
+    def add(
+        self,
+        digest: str,
+        release: int,
+        released: str,
+        numbers: Mapping[str, int],
+        failed: Mapping[str, int],
+    ) -> None:
+        """Insert the batches of a release; `numbers` maps each stratum to its number of reports.
+
+        failed : numbers of those that failed the instructed item; empty if there is none.
+        """
         rows = [
             {
                 "document": digest,
@@ -53,6 +66,7 @@ class BatchesTable(TableAccess):
                 "stratum": stratum,
                 "released": released,
                 "n": n,
+                "failed": failed.get(stratum),
             }
             for stratum, n in sorted(numbers.items())
         ]
@@ -70,7 +84,7 @@ class BatchesTable(TableAccess):
 
     def of_document(self, digest: str) -> Sequence[ReleasedBatch]:
         """Return the batches of a document, by release and stratum."""
-        columns = batches.c.release, batches.c.stratum, batches.c.released, batches.c.n
+        columns = [batches.c[name] for name in ReleasedBatch._fields]
         query = select(*columns).where(batches.c.document == digest).order_by(*columns[:2])
         return [ReleasedBatch(*row) for row in self._connection.execute(query)]
 

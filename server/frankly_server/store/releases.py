@@ -4,11 +4,20 @@
 A batch consists of all pending reports of one cell (document × stratum) at the time of a release,
 at least `step` of them. A batch never changes, and no later report is added to it. Estimates and
 exports use only complete batches; for pending reports the server shows only a size band.
+
+With an instructed item a pending report's stratum also says whether it passed. This has no influence
+on when it is released: a cell is released as a whole. It becomes two batches, of those that passed
+and of those that failed, if both have at least `step` reports. Otherwise it becomes one whose reports
+no longer say it, and only the number of those that failed is kept.
 """
 
-from collections.abc import Callable
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from frankly_protocol import canonical
+from frankly_protocol.questions import FAILED, PASSED, RESULTS
 from sqlalchemy import func, select, text
 
 from frankly_server.store.access import TableAccess
@@ -19,23 +28,30 @@ WITHHELD_STRATUM: Final = ""
 """Stratum of reports whose cells had too few reports when their document closed."""
 
 _PENDING: Final = "survey = :survey AND document = :document AND release IS NULL"
-_FULL_CELL: Final = "SELECT strata FROM {} GROUP BY strata HAVING count(*) >= :step"
+_CELL: Final = "strata"
+_CELL_WITH_ITEM: Final = "replace(strata, :failed, :passed)"
+"""The stratum as if every report had passed, so that a cell consists of those that passed and failed."""
 _REMAINDER: Final = f"{_PENDING} AND (SELECT count(*) FROM reports WHERE {_PENDING})"  # noqa: S608 - constants only
+_WITHHELD: Final = ":stratum"
+_WITHHELD_WITH_ITEM: Final = (
+    f"CASE WHEN strata = {_CELL_WITH_ITEM} THEN :all_passed ELSE :all_failed END"
+)
 # PostgreSQL stores rows in the order of writing, each with its transaction number (xmin), which
 # would reveal the order of arrival. So all pending rows of the document, including those that stay
 # pending, and all tokens spent since the last release are deleted and inserted again in the order
 # of their random keys. One statement deletes and inserts the reports, so that a cell's size counts
 # exactly the moved rows. On SQLite, `Database.forget_deleted` writes the whole file again.
 _RELEASE: Final = {
-    "postgresql": f"""
-        WITH moved AS (DELETE FROM reports WHERE {_PENDING} RETURNING id, symbols, strata)
+    "postgresql": """
+        WITH moved AS (DELETE FROM reports WHERE {pending} RETURNING id, symbols, strata)
         INSERT INTO reports (survey, id, document, symbols, strata, release)
         SELECT :survey, id, :document, symbols, strata,
-               CASE WHEN strata IN ({_FULL_CELL.format("moved")}) THEN CAST(:release AS integer) END
-        FROM moved ORDER BY id""",  # noqa: S608 - constants only; values are parameters
-    "sqlite": f"""
-        UPDATE reports SET release = :release
-        WHERE {_PENDING} AND strata IN ({_FULL_CELL.format(f"reports WHERE {_PENDING}")})""",  # noqa: S608
+               CASE WHEN {cell} IN (SELECT {cell} FROM moved GROUP BY {cell} HAVING count(*) >= :step)
+               THEN CAST(:release AS integer) END
+        FROM moved ORDER BY id""",
+    "sqlite": """
+        UPDATE reports SET release = :release WHERE {pending} AND {cell} IN
+        (SELECT {cell} FROM reports WHERE {pending} GROUP BY {cell} HAVING count(*) >= :step)""",
 }
 _SETTLE: Final = {
     "postgresql": """
@@ -43,6 +59,7 @@ _SETTLE: Final = {
         INSERT INTO tokens (survey, hash, spent, settled) SELECT :survey, hash, true, true FROM moved ORDER BY hash""",
     "sqlite": "UPDATE tokens SET settled = 1 WHERE survey = :survey AND spent AND NOT settled",
 }
+_OF_RELEASE: Final = "survey = :survey AND document = :document AND release = :release"
 
 
 class Releases(TableAccess):
@@ -57,6 +74,7 @@ class Releases(TableAccess):
         *,
         is_over: Callable[[], bool],
         unless_in: tuple[str, str] | None = None,
+        item: str | None = None,
     ) -> int:
         """Release the pending reports of a document; return the number of released reports.
 
@@ -65,7 +83,7 @@ class Releases(TableAccess):
         if no report can arrive any more; called only if there is a release. The remaining reports
         are then released without their stratum, or deleted uncounted if there are fewer than `step`
         of them in total.
-        released : time of the release, UTC, RFC 3339.
+        released : time of the release, UTC, RFC 3339. item : id of the document's instructed item.
         """
         dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
         if self._is_postgresql and not self._locked(digest):
@@ -77,13 +95,15 @@ class Releases(TableAccess):
         document = bytes.fromhex(digest.removeprefix("sha256:"))
         release = batches.newest(digest) + 1
         keys = {"survey": bytes.fromhex(survey), "document": document}
-        values = keys | {"release": release, "step": step}
-        self._run(_RELEASE[dialect], values)
+        values = keys | {"release": release, "step": step} | _texts(item)
+        cell = _CELL if item is None else _CELL_WITH_ITEM
+        self._run(_RELEASE[dialect].format(pending=_PENDING, cell=cell), values)
         if is_over():
-            self._release_remainder(values)
+            self._release_remainder(values, _WITHHELD if item is None else _WITHHELD_WITH_ITEM)
+        failed = {} if item is None else self._forget_results(values, item)
         self._run(_SETTLE[dialect], values)
         numbers = CountsTables(self._connection).add(survey, digest, release, day_of(released))
-        batches.add(digest, release, released, numbers)
+        batches.add(digest, release, released, numbers, failed)
         return sum(numbers.values())
 
     def _locked(self, digest: str) -> bool:
@@ -97,14 +117,55 @@ class Releases(TableAccess):
         )
         return bool(self._connection.scalar(locked))
 
-    def _release_remainder(self, values: dict[str, Any]) -> None:
+    def _release_remainder(self, values: dict[str, Any], stratum: str) -> None:
         # Each statement counts the pending rows itself, so that a report stored between the two
         # statements cannot be released in a batch that is too small.
         self._run(f"DELETE FROM reports WHERE {_REMAINDER} < :step", values)  # noqa: S608
         withheld = (
-            f"UPDATE reports SET release = :release, strata = :stratum WHERE {_REMAINDER} >= :step"  # noqa: S608
+            f"UPDATE reports SET release = :release, strata = {stratum} WHERE {_REMAINDER} >= :step"  # noqa: S608
         )
-        self._run(withheld, values | {"stratum": WITHHELD_STRATUM})
+        self._run(withheld, values)
+
+    def _forget_results(self, values: dict[str, Any], item: str) -> Mapping[str, int]:
+        """Join the cells of a release in which too few passed or failed, so that no row says who.
+
+        Returns how many failed the item, by the stratum of each batch.
+        """
+        query = f"SELECT strata, count(*) FROM reports WHERE {_OF_RELEASE} GROUP BY strata"  # noqa: S608
+        cells: dict[str, dict[str, int]] = defaultdict(dict)
+        for stratum, n in self._run(query, values).all():
+            cells[without(stratum, item)][stratum] = n
+        failed = dict[str, int]()
+        for joined, numbers in cells.items():
+            failing = {s: n for s, n in numbers.items() if json.loads(s)[item] == FAILED}
+            if len(numbers) == len(RESULTS) and min(numbers.values()) >= values["step"]:
+                failed |= dict.fromkeys(numbers, 0) | failing
+                continue
+            failed[joined] = sum(failing.values())
+            change = f"UPDATE reports SET strata = :joined WHERE {_OF_RELEASE} AND strata = :told"  # noqa: S608
+            for told in numbers:
+                self._run(change, values | {"joined": joined, "told": told})
+        return failed
 
     def _run(self, statement: str, values: dict[str, Any]) -> Any:
         return self._connection.execute(text(statement), values)
+
+
+def without(stratum: str, item: str) -> str:
+    """Return a stratum without the result of the instructed item."""
+    answers = json.loads(stratum)
+    del answers[item]
+    return canonical.dumps(answers).decode("ascii") if answers else WITHHELD_STRATUM
+
+
+def _texts(item: str | None) -> dict[str, str]:
+    """Return the texts of SQL statements: strata, and what an item adds to them.
+
+    Ids are quoted, and consist of letters that need no escape, so `"item":"failed"` occurs in a
+    stratum only as the item's result.
+    """
+    if item is None:
+        return {"stratum": WITHHELD_STRATUM}
+    of_all = {name: canonical.dumps({item: name}).decode("ascii") for name in (PASSED, FAILED)}
+    texts = {name: text[1:-1] for name, text in of_all.items()}
+    return texts | {f"all_{name}": text for name, text in of_all.items()}

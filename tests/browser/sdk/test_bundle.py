@@ -23,10 +23,10 @@ SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # Bytes that a page loads, with each file compressed by gzip -9, as stated in docs/browser.md.
 LIMITS = {
-    "core": 20_300,
-    "core and all that a survey may ask for": 36_600,
-    "index": 37_000,
-    "element": 42_800,
+    "core": 20_500,
+    "core and all that a survey may ask for": 36_800,
+    "index": 37_400,
+    "element": 43_300,
 }
 LATER = {
     f"{name}.js"

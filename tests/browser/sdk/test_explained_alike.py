@@ -19,12 +19,13 @@ from frankly_sdk.explain import explain
 from playwright.sync_api import Page
 
 from tests.browser.sdk import reports
+from tests.browser.sdk.test_instructed import CHECK
 from tests.browser.sdk.test_same_as_python import DOCUMENTS, FORMS
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS, asked, form
 from tests.frankly_protocol.audit.definitions import LARGE_FORMS
 from tests.frankly_protocol.every_kind import form_block
-from tests.frankly_protocol.samples import question, survey
+from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_sdk.fakes import payable_survey
 from tests.frankly_sdk.texts import BAD as BAD_TEXTS
 from tests.frankly_sdk.told import Told
@@ -39,6 +40,7 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
         *DOCUMENTS.values(),
         survey(),
         replace(survey(), strata=(_region(),), consent={"en": "Please."}),
+        *INSTRUCTED,
     ]
     surveys += [
         replace(survey(), token=rule)
@@ -77,12 +79,13 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
 def test_surveys_are_explained_in_the_same_words_in_every_language(
     page: Page, language: str
 ) -> None:
-    """The documents cover every mechanism kind, public questions, tokens, forms and budgets."""
+    """The documents cover every mechanism kind, public questions, items, tokens, forms and budgets."""
     surveys = [
         replace(survey(), strata=(_region(),), consent={"en": "Please {ratio}."}),
         replace(survey(), token=TokenRule("invite")),
         replace(survey(), token=TokenRule("rsa-pss", "A" * 64)),
         *PERMUTED,
+        *INSTRUCTED,
         *(Told.of(seed).document for seed in range(24)),
         asked(*SIGNS_ALWAYS),
         survey(form(AGE), replace(form(*DRUGS), id="b")),
@@ -172,3 +175,7 @@ def test_a_permuted_identity_is_explained_as_sent_unchanged(page: Page) -> None:
 
 def _region() -> Question:
     return question("region", "north", "south")
+
+
+_ALONE = replace(survey(ldp_block()), instructed=CHECK)
+INSTRUCTED = [_ALONE, replace(_ALONE, strata=(_region(),), token=TokenRule("invite"))]

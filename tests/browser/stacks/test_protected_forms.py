@@ -3,6 +3,7 @@
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -175,19 +176,57 @@ PARTS: list[dict[str, Any]] = [
 ]
 
 
-def test_a_form_asks_what_its_device_has_drawn(tmp_path: Path) -> None:
-    bodies: list[bytes] = []
+def recording(bodies: list[bytes]) -> Callable[[Any], Any]:
+    """Return a middleware that records what is posted."""
 
     def around(app: Any) -> Any:
-        def recording(environ: Any, start: Any) -> Any:
+        def record(environ: Any, start: Any) -> Any:
             if environ["REQUEST_METHOD"] == "POST":
                 bodies.append(environ["wsgi.input"].read())
                 environ["wsgi.input"] = io.BytesIO(bodies[-1])
             return app(environ, start)
 
-        return recording
+        return record
 
-    with hosted(tmp_path, text=DRAWN, languages=("en",), around=around) as site:
+    return around
+
+
+ITEM = """
+instructed:
+  id: check
+  text: {en: "Please choose the second answer."}
+  choices: [{id: first, label: {en: One}}, {id: second, label: {en: Two}}]
+  answer: second
+"""
+
+
+def test_an_instructed_item_is_one_bit_of_the_report(tmp_path: Path) -> None:
+    bodies: list[bytes] = []
+    item = {"type": "radiogroup", "name": "check", "choices": ["first", "second"]}
+    with hosted(tmp_path, ITEM, languages=("en", "de"), around=recording(bodies)) as site:
+        right, wrong, without = run(
+            "protected",
+            [
+                case(site, item, values=VALUES | {"check": "second"}, locales=["de"]),
+                case(site, item, values=VALUES | {"check": "first"}, options={"strings": {"passed": "Ours"}}),
+                case(site),
+            ],
+        )  # fmt: skip
+    assert without == {"faults": ["the form does not ask check"]}
+    for locale, language in (("", "en"), ("de", "de")):
+        notes, texts = right["shown"][locale]["notes"], texts_of(language)["element"]
+        assert (notes["check"], notes["region"]) == (texts["passed"], texts["public"])
+    assert wrong["shown"][""]["notes"]["check"] == "Ours"
+    assert [one["seen"] for one in (right, wrong)] == [{}, {}]
+    assert [json.loads(body)["strata"] for body in bodies] == [
+        {"check": result, "region": "south"} for result in ("passed", "failed")
+    ]
+    assert len({len(body) for body in bodies}) == 1
+
+
+def test_a_form_asks_what_its_device_has_drawn(tmp_path: Path) -> None:
+    bodies: list[bytes] = []
+    with hosted(tmp_path, text=DRAWN, languages=("en",), around=recording(bodies)) as site:
         document = SurveyDocument.from_envelope(site.services.surveys.envelope(site.survey))
         answers = {"smokes": True, "week": {"walks": "no", "swims": "yes"}, "pets": ["cat"]}
         form = {"elements": PARTS}

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0102"
+revision = "0103"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -154,6 +154,7 @@ def _batches() -> None:
         _key("stratum", _STRATUM, "as in reports.strata"),
         _column("released", _TIME, "time of the release; UTC, RFC 3339"),
         _column("n", sa.BigInteger, "number of its reports; never changed"),
+        _optional("failed", sa.BigInteger, "those that failed the instructed item; null: no item"),
         sa.CheckConstraint("release >= 1", name="release"),
         sa.CheckConstraint("n >= 1", name="n"),
         sqlite_with_rowid=False,

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates corrected for people who answer at random, by an instructed item (docs/maths/validity.md).
+
+A share λ of the people answers every question at random, whatever is true of them, with a known law;
+κ = 1 − λ. They choose one of the item's k choices at random, and so pass it with a chance of 1/k.
+All others pass. So the share of reports that fail estimates λ(1 − 1/k), and an estimate t of a figure
+whose true value is θ, and whose value under the random law is ρ, has the mean κθ + λρ.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, hypot, sqrt
+from typing import Final
+
+import numpy as np
+
+from frankly_server.arrays import FloatArray
+from frankly_server.estimate.chernoff import Ends
+from frankly_server.estimate.intervals import Variance, score
+from frankly_server.estimate.pooling import pseudo_inverse
+from frankly_server.lazy import special
+
+SHOWN: Final = 0.25
+"""Largest relative standard error of κ̂ at which corrected figures are shown."""
+BY_GROUP: Final = 0.12
+"""Largest relative standard error of κ̂ at which a group is corrected by its own κ̂."""
+LEAST_TESTED: Final = 30
+"""Least number of reports known to have failed at which the random law is tested: with fewer, the
+size of the test is off (docs/maths/validity.md)."""
+_SHARE: Final = Variance(0, 1, 1)  # n times the variance of a share θ: θ − θ²
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Results of an instructed item: `failed` of `n` ≥ 1 reports, with `choices` ≥ 2 choices."""
+
+    n: int
+    failed: int
+    choices: int
+
+    @property
+    def _factor(self) -> float:
+        return self.choices / (self.choices - 1)
+
+    @property
+    def random(self) -> float:
+        """λ̂, the estimated share of people who answer at random; unbiased, may be above 1."""
+        return self.failed / self.n * self._factor
+
+    @property
+    def attentive(self) -> float:
+        """κ̂ = 1 − λ̂."""
+        return 1 - self.random
+
+    @property
+    def variance(self) -> float:
+        """The estimated variance of κ̂."""
+        share = self.failed / self.n
+        return share * (1 - share) / self.n * self._factor**2
+
+    def within(self, limit: float) -> bool:
+        """Return True if the relative standard error of κ̂ is at most `limit`."""
+        return self.attentive > 0 and sqrt(self.variance) <= limit * self.attentive
+
+    @property
+    def missing(self) -> int | None:
+        """About how many more reports make κ̂ precise enough; None if no number does, as κ̂ ≤ 0."""
+        if self.attentive <= 0:
+            return None
+        needed = ceil(self.n * self.variance / (SHOWN * self.attentive) ** 2)
+        return max(0, needed - self.n)
+
+    def ends(self, z: float) -> Ends:
+        """Return the score interval of λ, cut at 1. z : normal quantile of its level."""
+        low, high = score(self.failed / self.n, self.n, _SHARE, z)
+        return min(1.0, low * self._factor), min(1.0, high * self._factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Estimates of a figure a/b in the reports of one document; of a share or mean, b is 1.
+
+    values, covariance : the estimates (a, b), shape (2,), and their covariance for independent
+        draws, shape (2, 2). random : (a, b) of somebody who answers at random. item : results of the
+        item among the reports of the document, or of more of its reports. weight : of this document
+        among several.
+    """
+
+    values: FloatArray
+    covariance: FloatArray
+    random: FloatArray
+    item: Item
+    weight: float = 1.0
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Return κ·(a, b), as estimated by (a, b) − λ̂·(random a, random b), and its covariance.
+
+        Whoever fails answers at random, so one report's scores and its pass or fail have the
+        covariance λκ(1 − 1/k)(θ − ρ), which needs no count of both together.
+        """
+        item, random = self.item, self.random
+        beside = item.random * (self.values - random) / item.n
+        covariance = (
+            self.covariance
+            + item.variance * np.outer(random, random)
+            + np.outer(beside, random)
+            + np.outer(random, beside)
+        )
+        return (self.weight * (self.values - item.random * random), self.weight**2 * covariance)
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """A corrected figure. ends : None if the interval is unbounded. se : by the delta method."""
+
+    value: float
+    se: float
+    ends: Ends | None
+
+
+def corrected(parts: Sequence[Observed], z: float) -> Corrected | None:
+    """Return the figure corrected for random answers; None if its denominator is estimated as 0.
+
+    parts : one per document, of different people. The interval is Fieller's [Fieller 1954]: a − θb
+    has the mean 0 at the true θ. It is approximate. z : normal quantile of its level.
+    """
+    moments = [part.moments() for part in parts]
+    a, b = (float(v) for v in sum((mean for mean, _ in moments), np.zeros(2)))
+    covariance = sum((matrix for _, matrix in moments), np.zeros((2, 2)))
+    if b == 0:
+        return None
+    value = a / b
+    aa, ab, bb = (float(covariance[i]) for i in ((0, 0), (0, 1), (1, 1)))
+    se = sqrt(max(0.0, aa - 2 * value * ab + value**2 * bb)) / abs(b)
+    # {θ : (a − θb)² ≤ z²(aa − 2θ·ab + θ²·bb)}, a quadratic in θ.
+    square, half, rest = b**2 - z**2 * bb, a * b - z**2 * ab, a**2 - z**2 * aa
+    if square <= 0:
+        return Corrected(value, se, None)
+    reach = sqrt(max(0.0, half**2 - square * rest)) / square
+    middle = half / square
+    return Corrected(value, se, (middle - reach, middle + reach))
+
+
+def law_test(values: FloatArray, covariance: FloatArray) -> tuple[float, int, float] | None:
+    """Return (statistic, degrees of freedom, p) of the test that figures have the mean 0.
+
+    values : estimates from those who failed, less the values of the random law, shape (t,).
+    covariance : at that law, shape (t, t), perhaps singular. None if nothing can be tested.
+    """
+    # Divided by the standard errors, as the rank of the covariance is decided by size.
+    scale = np.sqrt(np.diagonal(covariance))
+    scale = np.where(scale > 0, scale, 1.0)
+    inverse, freedom = pseudo_inverse(covariance / np.outer(scale, scale))
+    if not freedom:
+        return None
+    off = values / scale
+    statistic = float(off @ inverse @ off)
+    return statistic, freedom, float(special.chdtrc(freedom, statistic))
+
+
+def same_share(items: Sequence[Item]) -> float | None:
+    """Return the p-value of Pearson's test that groups fail equally often; None if all or none do."""
+    n, failed = sum(item.n for item in items), sum(item.failed for item in items)
+    if len(items) < 2 or not 0 < failed < n:
+        return None
+    share = failed / n
+    off = [(item.failed - item.n * share) / sqrt(item.n * share * (1 - share)) for item in items]
+    return float(special.chdtrc(len(items) - 1, hypot(*off) ** 2))
