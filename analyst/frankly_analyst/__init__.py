@@ -16,6 +16,7 @@ from frankly_analyst.counts_request import CountsRequest
 from frankly_analyst.errors import AnalystError, InvalidRequest, Refused, Unreachable
 from frankly_analyst.estimates import Estimates
 from frankly_analyst.plans import Plan
+from frankly_analyst.random_answers import RandomAnswers
 from frankly_analyst.request import EstimatesRequest
 from frankly_analyst.rows import Estimate
 from frankly_analyst.surveys import Survey, Surveys
@@ -41,6 +42,7 @@ __all__ = [
     "PartCompletion",
     "Plan",
     "Question",
+    "RandomAnswers",
     "Refused",
     "ShareBounds",
     "Stratum",

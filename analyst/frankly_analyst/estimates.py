@@ -4,6 +4,7 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from frankly_analyst.comparisons import Comparisons, WaldTest
 from frankly_analyst.completion import Completion
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.plots import interval_plot
+from frankly_analyst.random_answers import RandomAnswers
 from frankly_analyst.request import ANSWERED, FIRST, SCALES, SHARES
 from frankly_analyst.rows import Estimate, localised
 
@@ -71,6 +73,25 @@ class Estimates:
     def comparisons(self) -> Comparisons:
         """The comparisons that were requested with `compare`."""
         return Comparisons.from_json(self.body, self.language)
+
+    @property
+    def random_answers(self) -> dict[tuple[str, str], RandomAnswers]:
+        """People who answer at random, by (question, group); empty without an instructed item."""
+        return {
+            (question["id"], _group(question)): RandomAnswers.from_json(found)
+            for question in self.body.get("questions", [])
+            if (found := question.get("random_answers")) is not None
+        }
+
+    def said_of_random_answers(self) -> list[str]:
+        """Return a line for each question and group: how many people answer at random, and what that does."""
+        return [
+            f"{question}{f' ({by})' if by else ''}: "
+            + " ".join(
+                found.sentences([r for r in self.rows if (r.question, r.by) == (question, by)])
+            )
+            for (question, by), found in self.random_answers.items()
+        ]
 
     def __iter__(self) -> Iterator[Estimate]:
         return iter(self.rows)
@@ -286,11 +307,15 @@ class Estimates:
     def _repr_html_(self) -> str:
         """Return an HTML table for notebooks, with the comparisons if there are any."""
         table = printing.as_html(self.title, self.n, self.rows, self.insufficient)
+        table += "".join(f"<p>{escape(line)}</p>" for line in self.said_of_random_answers())
         return table + (self.comparisons._repr_html_() if self.body.get("comparisons") else "")
 
     def __str__(self) -> str:
         text = printing.as_text(self.title, self.n, self.rows, self.insufficient)
-        return "\n".join([text, *([str(self.comparisons)] if self.body.get("comparisons") else [])])
+        said = self.said_of_random_answers()
+        return "\n".join(
+            [text, *said, *([str(self.comparisons)] if self.body.get("comparisons") else [])]
+        )
 
     def _rows_of(self, question: str, by: str) -> tuple[Estimate, ...]:
         rows = tuple(row for row in self.rows if row.question == question and by in ("", row.by))

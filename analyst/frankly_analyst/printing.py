@@ -53,8 +53,13 @@ def bars(*rows: Estimate) -> list[PlotRow]:
 
 
 def _flags(row: Estimate, left_out: Sequence[str] = ()) -> str:
+    """Return the corrected figure, if there is one, and the flags of a row."""
     flags = [flag for flag in row.flags if flag not in left_out]
-    return f"  [{', '.join(flags)}]" if flags else ""
+    return _corrected(row) + (f"  [{', '.join(flags)}]" if flags else "")
+
+
+def _corrected(row: Estimate) -> str:
+    return f"; corrected {row.correction}" if row.correction else ""
 
 
 def _shared(rows: Sequence[Estimate]) -> dict[str, list[str]]:
@@ -120,7 +125,7 @@ def _head(titles: Sequence[str]) -> str:
 def _listed(rows: Sequence[Estimate]) -> str:
     lines = [
         f"<tr><td>{escape(row.question)}</td><td>{escape(row.label)}</td>"
-        f"<td>{row.value}</td><td>{row.interval}</td><td>{row.n}</td>"
+        f"<td>{row.value}</td><td>{row.interval}{_corrected(row)}</td><td>{row.n}</td>"
         f"<td>{''.join(map(small_bar, bars(row)))}</td><td>{escape(', '.join(row.flags))}</td></tr>"
         for row in rows
     ]

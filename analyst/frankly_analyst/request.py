@@ -7,6 +7,7 @@ the OpenAPI parameters.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from typing import Any, Final, Literal
@@ -156,6 +157,17 @@ class EstimatesRequest:
         metadata={"description": "Only batches released on this UTC day or before.", **_DAY},
     )
 
+    random: str | Mapping[str, Mapping[str, float]] | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "json": str | None,
+            "description": "How people who answer at random choose, for figures corrected by an instructed item: "
+            'weights of choices by question, as JSON such as {"drinks": {"yes": 1, "no": 4}}. By default every choice '
+            "of a question is as likely as any other.",
+            "schema": {"maxLength": 1500},
+        },
+    )
     completion: bool = field(
         default=False,
         kw_only=True,
@@ -198,4 +210,5 @@ def as_text(name: str, value: Any) -> str:
         return "true" if value else "false"
     if kind is float:
         return f"{value:.12f}".rstrip("0")
-    return json.dumps(value) if kind is Any and not isinstance(value, str) else str(value)
+    is_json = kind is Any or isinstance(value, Mapping)
+    return json.dumps(value) if is_json and not isinstance(value, str) else str(value)

@@ -131,6 +131,27 @@ class Estimate:
     documents: tuple[str, ...] = field(
         metadata={"description": "Digests of the documents whose reports are included."}
     )
+    corrected: float | None = field(
+        default=None,
+        metadata={
+            "description": "The estimate corrected for people who answer at random; null without an instructed item, "
+            "for a quantile, and if too little is known of their number."
+        },
+    )
+    corrected_se: float | None = field(
+        default=None,
+        metadata={"description": "Standard error of `corrected`, by the delta method."},
+    )
+    corrected_low: float | None = field(
+        default=None,
+        metadata={
+            "description": "Lower end of the interval of `corrected` at `level`, by Fieller's method, approximate; "
+            "null if the interval is unbounded."
+        },
+    )
+    corrected_high: float | None = field(
+        default=None, metadata={"description": "Upper end of the interval of `corrected`."}
+    )
     flags: tuple[str, ...] = field(metadata={"description": "Warnings about the estimate."})
 
     @property
@@ -146,6 +167,14 @@ class Estimate:
     def value(self) -> str:
         """The estimate as text."""
         return figure(self.estimate, self.unit)
+
+    @property
+    def correction(self) -> str:
+        """The corrected estimate with its interval as text, "" if there is none."""
+        if self.corrected is None:
+            return ""
+        ends = interval(self.corrected_low, self.corrected_high, self.unit)
+        return f"{figure(self.corrected, self.unit)}, {ends}"
 
     @classmethod
     def from_json(

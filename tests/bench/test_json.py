@@ -132,6 +132,11 @@ def sdk(_: Any) -> Patched:
     }
 
 
+def validity(bench: Any) -> Patched:
+    cells = list(islice(bench.surveys.same_report(), 2))
+    return {"_same_report": lambda: cells, "_forms": lambda: cells[:1]}
+
+
 def verify(_: Any) -> Patched:
     row = {"case": "a", "n": 1}
     row |= {f"{name}_{kind}": 0.1 for name in ("python", "node") for kind in ("s", "read_s")}
@@ -158,6 +163,7 @@ BENCHES: dict[str, tuple[Callable[[Any], Patched], str]] = {
     "scale": (scale, "--on sqlite --reports 10"),
     "sdk": (sdk, ""),
     "sizing": (unchanged, "--reports 1000"),
+    "validity": (validity, "--surveys 20"),
     "verify": (verify, ""),
 }
 """What replaces measurements, and options, by bench."""

@@ -109,6 +109,7 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
     ("docs/estimates.md", "estimates = Analyst(url, key).estimates(survey, by="): _run(_GUIDES),
     ("docs/estimates.md", "for form in Analyst(url, key)"): _run(_GUIDES),
+    ("docs/estimates.md", "estimates = Analyst(url, key).estimates(survey)"): _run(_GUIDES),
     ("docs/estimates.md", "import pandas"): _run("tests/frankly_analyst/test_formats.py"),
     ("docs/estimates.md", "rows <- read.csv("): _shown(
         "tests/frankly_analyst/test_formats.py", "needs R; the test does the same with pandas"

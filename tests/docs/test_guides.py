@@ -55,7 +55,7 @@ def the_snippets_of(session: Session, page: Path) -> None:
         for block in blocks(page.read_text(encoding="utf-8"))
         if block.language == "python" and block.body.startswith(tuple(starts))
     ]
-    assert len(snippets) == 4
+    assert len(snippets) == 5
     for snippet in snippets:
         exec(compile(snippet, page.name, "exec"), names)
 

@@ -44,7 +44,7 @@ def test_the_page_is_generated_from_its_figures(performance: Any, root: Path) ->
     for path, text in performance.files().items():
         assert path.read_text() == text, "run python bench/_performance.py"
     written = (root / "docs" / "performance.md").read_text()
-    assert len(written.splitlines()) < 300
+    assert len(written.splitlines()) < 330
 
 
 def test_every_stored_target_is_counted_and_every_miss_listed(

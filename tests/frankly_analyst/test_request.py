@@ -46,6 +46,7 @@ VALUES: dict[str, tuple[Any, str]] = {
     "compare": ("previous", "previous"),
     "since": ("2026-05-01", "2026-05-01"),
     "until": ("2026-05-31", "2026-05-31"),
+    "random": ('{"drinks": {"no": 4, "yes": 1}}', '{"drinks": {"no": 4, "yes": 1}}'),
     "completion": (True, "true"),
 }
 LINK = f"https://surveys.example.org/s/{'0' * 32}"

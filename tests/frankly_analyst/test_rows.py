@@ -17,6 +17,7 @@ from tests.frankly_analyst.conftest import Served
 
 ROW = [column.name for column in fields(Estimate)]
 # The format of CSV and Parquet files, which analysts' programs rely on.
+CORRECTED = ("corrected", "corrected_se", "corrected_low", "corrected_high")
 TEXT, WHOLE, NUMBER = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
 FILE = {
     **dict.fromkeys(("question", "choice", "label", "by", "status", "unit"), TEXT),
@@ -26,7 +27,9 @@ FILE = {
     **dict.fromkeys(("efficiency", "versions_p"), NUMBER),
     "method": TEXT,
     **dict.fromkeys(("n", "needed"), WHOLE),
-    **dict.fromkeys(("mechanism", "notion", "epsilon", "ceiling", "documents", "flags"), TEXT),
+    **dict.fromkeys(("mechanism", "notion", "epsilon", "ceiling", "documents"), TEXT),
+    **dict.fromkeys(CORRECTED, NUMBER),
+    "flags": TEXT,
 }
 
 
@@ -60,11 +63,11 @@ def test_json_rows_have_the_declared_columns(served: Served) -> None:
 
 
 def test_every_column_of_a_share_has_a_value(served: Served) -> None:
-    """No declared column is null in all rows; `versions_p` needs two versions."""
+    """No declared column is null in all rows; `versions_p` needs two versions, others an item."""
     answer = json.loads(served.site.estimates().data)
     rows = [row for question in answer["questions"] for row in question["rows"]]
     assert rows
-    assert {name for row in rows for name in ROW if row[name] is None} == {"versions_p"}
+    assert {name for row in rows for name in ROW if row[name] is None} == {"versions_p", *CORRECTED}
 
 
 def test_openapi_describes_the_declared_columns(served: Served) -> None:

@@ -5,13 +5,14 @@
 estimates <- function(server, survey, targets = "wanted", by = NULL, method = NULL, level = 0.95,
                       census = FALSE, population = NULL, simultaneous = FALSE, percent = NULL,
                       quantiles = NULL, weights = "respondents", since = NULL, until = NULL,
-                      compare = NULL, completion = FALSE, language = NULL) {
+                      compare = NULL, random = NULL, completion = FALSE, language = NULL) {
   survey <- .survey_id(server, survey)
   request <- list(
     targets = targets, by = by, method = method, level = level, census = census,
     population = population, simultaneous = simultaneous, percent = percent,
     quantiles = quantiles, weights = weights, since = since, until = until,
-    compare = if (is.list(compare)) unlist(compare) else compare, completion = completion
+    compare = if (is.list(compare)) unlist(compare) else compare,
+    random = random, completion = completion
   )
   body <- .ask(server, "GET", .path(survey, "estimates"), query = .query(request))
   .estimates(body, server, survey, request, language)
@@ -52,6 +53,7 @@ estimates <- function(server, survey, targets = "wanted", by = NULL, method = NU
 .as_text <- function(name, value) {
   if (name == "targets") return(.targets(value))
   if (name == "compare" && !is.null(names(value))) return(.targets(as.list(value)))
+  if (name == "random" && is.list(value)) return(.targets(value))
   if (name == "quantiles") return(paste(format(value, trim = TRUE, drop0trailing = TRUE), collapse = ","))
   if (length(value) != 1L || is.na(value)) .invalid("must be one value", name, code = "field_type")
   if (is.logical(value)) return(if (value) "true" else "false")

@@ -2,13 +2,15 @@
 """Released reports of one document: its signed bytes, and counts of complete batches."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.questions import FAILED
 
 from frankly_server.analysis.periods import ALL_TIME
+from frankly_server.store import ReleasedBatch
 
 Blocks = tuple[int, ...]
 Tally = Mapping[tuple[int, ...], int]
@@ -28,12 +30,14 @@ class CellCounts:
 class Received:
     """A document with its counts (cells) by key.
 
-    release : number (1, 2, …) of the newest release in the cells; 0 if there is none.
+    release : number (1, 2, …) of the newest release in the cells; 0 if there is none. batches : the
+    batches in the cells, of a document with an instructed item.
     """
 
     document: SurveyDocument
     cells: Mapping[Key, CellCounts]
     release: int
+    batches: tuple[ReleasedBatch, ...] = ()
 
     @classmethod
     def of(cls, envelope: bytes, cells: Mapping[Key, CellCounts], release: int) -> "Received":
@@ -53,6 +57,17 @@ class Received:
             for (blocks, _, period), cell in self.cells.items()
             if (blocks, period) == ((0,), ALL_TIME)
         )
+
+    def with_batches(self, batches: Sequence[ReleasedBatch]) -> "Received":
+        """Return a copy with its batches; without an instructed item nothing needs them."""
+        if self.document.instructed is None:
+            return self
+        return replace(self, batches=tuple(b for b in batches if b.release <= self.release))
+
+    def failed(self, key: Key) -> bool:
+        """Return True if the reports of a cell are known to have failed the instructed item."""
+        item, (_, stratum, _) = self.document.instructed, key
+        return item is not None and _choice(stratum, item.id) == FAILED
 
     def within(self, blocks: Blocks, by: str | None, choice: str | None, period: str) -> list[Key]:
         """Return the keys of these blocks and period, in strata where `by` is answered `choice`."""

@@ -47,6 +47,7 @@ def received(tx: Transaction, row: DocumentRow, *, only_counts: bool = False) ->
     only_counts : skip blocks whose counts are not stored, instead of reading their reports.
     """
     source = Received.of(row.envelope, {}, tx.batches.newest(row.digest))
+    source = source.with_batches(tx.batches.of_document(row.digest))
     layout = Layout.of(source.document)
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
@@ -126,13 +127,14 @@ def replayed(
     """
     single = [(i,) for i in range(len(counted_blocks(source.document)))]
     cells = _from_reports(tx, row, source, [*single, *joint_blocks], source.release)
-    days = {batch.release: day_of(batch.released) for batch in tx.batches.of_document(row.digest)}
+    batches = tx.batches.of_document(row.digest)
+    days = {batch.release: day_of(batch.released) for batch in batches}
     # A report has no date of its own, so its release determines the day.
     periods = {release: request.span.period(day, request.period) for release, day in days.items()}
     dated = (
         _from_reports(tx, row, source, single, source.release, periods) if request.is_dated else {}
     )
-    return source.with_cells(cells).with_cells(dated)
+    return source.with_batches(batches).with_cells(cells).with_cells(dated)
 
 
 def _from_reports(

@@ -61,13 +61,14 @@ class Request(EstimatesRequest):
     method : the effective method, after the default and the flag `simultaneous` are applied.
     targets : as JSON, with decimals as texts. combinations : the targets as exact numbers, if they
     are combinations. contrast : weights by group id, if `compare` contains weights. span : days of
-    release to include.
+    release to include. random_law : weights of choices by question, if `random` states them.
     """
 
     method: str = DEFAULT
     combinations: Combinations | None = None
     contrast: Mapping[str, float] | None = None
     span: Span = ALL_DAYS
+    random_law: Mapping[str, Coefficients] | None = None
 
     @property
     def joint(self) -> tuple[str, ...] | None:
@@ -127,6 +128,8 @@ class Request(EstimatesRequest):
             }
         if str(fields.get("compare", "")).startswith("{"):
             fields["contrast"] = _contrast(fields["compare"])
+        if "random" in fields:
+            fields["random_law"] = _random_law(fields["random"])
         request = cls(**fields)
         for is_broken, problem, field, detail in _RULES:
             if is_broken(request):
@@ -339,6 +342,22 @@ def _combination(value: Any, field: str) -> Combination:
     return Combination(_coefficients(value, field))
 
 
+def _random_law(text: Any) -> Mapping[str, Coefficients]:
+    """Return weights of choices by question from JSON. Raises InvalidInput(field_type)."""
+    detail = 'give weights of choices, not negative and one above 0, such as {"drinks": {"yes": 1, "no": 4}}'
+    try:
+        value = parse_json(text.encode(), max_bytes=_MAX_CONTRAST, decimals=True)
+        law = {
+            name: {choice: _exact(weight, "random") for choice, weight in weights.items()}
+            for name, weights in value.items()
+        }
+    except (InvalidInput, AttributeError, UnicodeEncodeError):
+        raise InvalidInput(Problem.FIELD_TYPE, detail, "random") from None
+    if not law or any(min(w.values(), default=-1) < 0 or not any(w.values()) for w in law.values()):
+        raise InvalidInput(Problem.FIELD_TYPE, detail, "random")
+    return law
+
+
 def _contrast(text: str) -> dict[str, float]:
     """Return the weights of a contrast of groups from JSON. Raises InvalidInput(field_type)."""
     detail = 'give at least two weights by group, such as {"north": 1, "south": -1}'
@@ -375,14 +394,15 @@ def _exact(value: Any, field: str) -> Fraction:
 
 
 def _written(combination: Combination) -> dict[str, Any]:
-    def decimals(coefficients: Coefficients) -> dict[str, str]:
-        # Coefficients come from decimals, so their expansion is finite; a replay needs all digits.
-        return {c: _decimal(v) for c, v in coefficients.items()}
-
-    of = decimals(combination.of)
+    of = _decimals(combination.of)
     if combination.answered:
         return {"of": of, "over": ANSWERED}
-    return of if combination.over is None else {"of": of, "over": decimals(combination.over)}
+    return of if combination.over is None else {"of": of, "over": _decimals(combination.over)}
+
+
+def _decimals(coefficients: Coefficients) -> dict[str, str]:
+    # Coefficients come from decimals, so their expansion is finite; a replay needs all digits.
+    return {c: _decimal(v) for c, v in coefficients.items()}
 
 
 def _decimal(value: Fraction) -> str:

@@ -24,6 +24,7 @@ from frankly_server.analysis.counted_document import Blocks, Key, Received
 from frankly_server.analysis.groups import Group, groups_of
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import BETA, pool
+from frankly_server.analysis.random_answers import Results, correct, require_stated, results_of
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.rows import (
     NO_PRODUCTS,
@@ -51,8 +52,10 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
 
     Raises InvalidInput: targets_invalid, strata_invalid (an unknown `by`), unsupported.
     """
+    require_stated(documents, request)
     requested = tables(documents, request)
-    groups = [(table, group) for table in requested for group in groups_of(table, request)]
+    by_table = [(table, groups_of(table, request)) for table in requested]
+    groups = [(table, group) for table, of_table in by_table for group in of_table]
     # Checked before the estimates are computed, which could take long.
     if len(groups) > _MAX_TABLES:
         raise InvalidInput(
@@ -62,7 +65,10 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
             "by",
         )
     # There are no groups if the requested periods have no releases.
-    answered = [_question(table, group, request) for table, group in groups]
+    results = [result for _, of_table in by_table for result in results_of(of_table, request)]
+    answered = [
+        _question(*pair, request, result) for pair, result in zip(groups, results, strict=True)
+    ]
     # Title and languages may differ between versions.
     newest = documents[-1].document
     request_json = request.to_json()
@@ -99,7 +105,9 @@ def _shares_of(request: Request) -> Shares:
     def shares(source: Received, level: float) -> list[dict[str, Any]]:
         of_one = replace(request, targets=SHARES, combinations=None, percent=None, level=level)
         found = tables([source], of_one)
-        return [_question(table, Group(None, table.sources), of_one)[0] for table in found]
+        return [
+            _question(table, Group(None, table.sources), of_one, Results())[0] for table in found
+        ]
 
     return shares
 
@@ -121,7 +129,9 @@ def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blo
     return joint_blocks
 
 
-def _question(table: Table, group: Group, request: Request) -> tuple[dict[str, Any], Sample | None]:
+def _question(
+    table: Table, group: Group, request: Request, results: Results
+) -> tuple[dict[str, Any], Sample | None]:
     """Return a group's estimates as JSON, and its sample for comparisons.
 
     The sample is None if the group has too few reports.
@@ -154,13 +164,22 @@ def _question(table: Table, group: Group, request: Request) -> tuple[dict[str, A
             "rows": [],
             "covariance": None,
             "independence": None,
+            "random_answers": None,
             **NO_PRODUCTS,
         }, None
     parts = [_part(source, keys, table) for source, keys in used]
     pooled = pool(parts, request)
     body = table_json(table, parts, pooled, request, digests, group.name)
+    failed = [_failed(source, keys, table) for source, keys in used]
+    with_failed = list(zip([source for source, _ in used], parts, failed, strict=True))
+    places = target_places(table)
+    figures, random_answers = correct(table, with_failed, pooled, results, places, request)
+    # Quantiles follow the targets, and are not corrected.
+    for row, figure in zip(body["rows"], figures, strict=False):
+        row.update(figure, flags=[*row["flags"], *figure.get("flags", ())])
+    body["random_answers"] = random_answers
     rows = {row["choice"]: row for row in body["rows"] if row["estimate"] is not None}
-    spans = {t.id: place for t, place in zip(table.targets, target_places(table), strict=True)}
+    spans = {t.id: place for t, place in zip(table.targets, places, strict=True)}
     sample = Sample("", group.name, parts, digests, pooled, rows, spans)
     return head | {"status": _status(body["rows"])} | body, sample
 
@@ -189,6 +208,12 @@ def _part(source: Received, keys: Sequence[Key], table: Table) -> Part:
     cells = cell_weights(blocks, table)
     targets = cells if table.shares else rational.product(part_targets(table), cells)
     return Part(blocks, n_reports, tally, targets, source.document.strata, _received(source, keys))
+
+
+def _failed(source: Received, keys: Sequence[Key], table: Table) -> Part | None:
+    """Return the part of the reports that are known to have failed the instructed item, or None."""
+    failing = [key for key in keys if source.failed(key)]
+    return _part(source, failing, table) if failing else None
 
 
 def _received(source: Received, keys: Sequence[Key]) -> int:

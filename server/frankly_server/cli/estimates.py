@@ -159,7 +159,7 @@ def _json(response: Estimates) -> dict[str, object]:
 
 def _show(response: Estimates) -> None:
     out = results()
-    columns = (
+    columns = [
         "question",
         "choice",
         "estimate",
@@ -171,14 +171,21 @@ def _show(response: Estimates) -> None:
         "ε",
         "ceiling",
         "remarks",
-    )
+    ]
+    has_corrected = any(row.correction for row in response)
+    if has_corrected:
+        columns.insert(columns.index("n"), "corrected")
     level = f" at {response.rows[0].level:.10g}" if response.rows else ""
     days = " of all days" if response.body["since"] or response.body["until"] else ""
     out.print(
         table(
-            f"{response.title}: {response.n} reports{days}{level}", columns, map(_cells, response)
+            f"{response.title}: {response.n} reports{days}{level}",
+            columns,
+            [_cells(row, has_corrected=has_corrected) for row in response],
         )
     )
+    for line in response.said_of_random_answers():
+        out.print(line, markup=False)
     for question, missing_count in response.insufficient.items():
         out.print(
             f"{question}: not enough reports for an estimate, {missing_count} more needed.",
@@ -192,7 +199,7 @@ def _show(response: Estimates) -> None:
         out.print(note, markup=False)
 
 
-def _cells(row: Estimate) -> tuple[str, ...]:
+def _cells(row: Estimate, *, has_corrected: bool) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
     # A missing end is unknown, or infinite: a ratio whose denominator may be 0 has no end.
     no_end = _NO_END if "unbounded" in row.flags else figure(None, row.unit)
@@ -205,6 +212,7 @@ def _cells(row: Estimate) -> tuple[str, ...]:
         row.question,
         label,
         *numbers,
+        *([row.correction] if has_corrected else []),
         str(row.n),
         row.mechanism,
         row.notion,

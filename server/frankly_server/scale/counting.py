@@ -178,6 +178,9 @@ class _ExportBatches:
     def newest(self, _digest: str) -> int:
         return 0  # as for a document without any release
 
+    def of_document(self, _digest: str) -> tuple[()]:
+        return ()  # so nothing is corrected by an instructed item
+
 
 @dataclass(frozen=True, slots=True)
 class _ExportCountsTables:

@@ -6,7 +6,14 @@ from dataclasses import fields
 from types import NoneType
 from typing import Any, Literal, get_args, get_type_hints
 
-from frankly_analyst import Comparison, EstimatesRequest, PartCompletion, ShareBounds, rows
+from frankly_analyst import (
+    Comparison,
+    EstimatesRequest,
+    PartCompletion,
+    RandomAnswers,
+    ShareBounds,
+    rows,
+)
 from pydantic import Field, create_model
 
 from frankly_server.web.models import Shape
@@ -59,6 +66,10 @@ class IndependenceTest(ChiSquaredTest):
     """The test that two questions are independent."""
 
     effect: EffectSize | None
+
+
+class RandomAnswering(_shape_of(RandomAnswers)):  # type: ignore[misc]  # made from the declared row
+    """People who answer at random, by an instructed item; `corrected` of the rows takes them out."""
 
 
 class ComparisonRow(_shape_of(Comparison)):  # type: ignore[misc]  # made from the declared row
@@ -157,6 +168,9 @@ class QuestionEstimates(Shape):
     )
     independence: IndependenceTest | None = Field(
         description="Of a joint table of two questions: the test that they are independent."
+    )
+    random_answers: RandomAnswering | None = Field(
+        description="Of versions that all have an instructed item: how many people answer at random."
     )
     projected: dict[str, float] | None = Field(
         description="The nearest shares on the simplex; `se` is not their standard error."

@@ -20,6 +20,7 @@ test_that("each field is written as text, and defaults are left out", {
     list("by", "region,week", "region,week"),
     list("since", as.Date("2026-05-01"), "2026-05-01"), list("until", "2026-05-31", "2026-05-31"),
     list("quantiles", c(0.25, 0.5), "0.25,0.5"), list("quantiles", 0.9, "0.9"), list("compare", "all", "all"), list("compare", c(north = 1, south = -1), '{"north":1,"south":-1}'),
+    list("random", list(drinks = c(yes = 1, no = 4)), '{"drinks":{"yes":1,"no":4}}'),
     list("targets", "scales", "scales"), list("targets", c("smokes", "drinks"), '["smokes","drinks"]'),
     list("targets", "smokes", '["smokes"]'),
     list("targets", '{"a":{"b":{"c":1}}}', '{"a":{"b":{"c":1}}}'),

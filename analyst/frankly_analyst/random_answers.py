@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many people answer at random, by an instructed item, and what that does to figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Self
+
+from frankly_analyst.declared import described
+from frankly_analyst.plots import SHARE, figure
+from frankly_analyst.rows import Estimate
+
+UNLIKELY: Final = 0.05
+"""p-value of the random law below which corrected figures are warned of."""
+
+
+@described
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomAnswers:
+    """People who answer at random, by their results in an instructed item, of one question or table."""
+
+    n: int = field(metadata={"description": "Number of reports with a result of the item."})
+    failed: int = field(metadata={"description": "Those that failed it."})
+    choices: int = field(metadata={"description": "Number of choices of the item."})
+    random: float = field(
+        metadata={
+            "description": "Estimated share of people who answer at random, if all others pass; unbiased, may be "
+            "above 1."
+        }
+    )
+    random_low: float = field(metadata={"description": "Lower end of its interval at `level`."})
+    random_high: float = field(metadata={"description": "Upper end of its interval, at most 1."})
+    shown: bool = field(
+        metadata={
+            "description": "Whether rows have corrected figures: the share of all others must be known to a quarter."
+        }
+    )
+    missing: int | None = field(
+        metadata={
+            "description": "About how many more reports that takes; 0 if `shown`, null if no number is enough."
+        }
+    )
+    common: bool = field(
+        metadata={
+            "description": "Whether the results are those of all groups together, as those of single groups are too "
+            "imprecise."
+        }
+    )
+    common_p: float | None = field(
+        metadata={
+            "description": "p-value of the test that all groups fail equally often; null without groups."
+        }
+    )
+    law: Mapping[str, Mapping[str, float]] | None = field(
+        metadata={
+            "description": "The assumed chances of a random answer, by question and choice; null if there are too "
+            "many combinations.",
+            "json": dict[str, dict[str, float]] | None,
+        }
+    )
+    law_n: int = field(
+        metadata={
+            "description": "Reports by which the law is tested: those known to have failed, unless they are fewer "
+            "than 30 or the survey's minimum."
+        }
+    )
+    law_p: float | None = field(
+        metadata={
+            "description": "p-value of the test that those who failed answer by the law; null if they are too few."
+        }
+    )
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Read a response's entry. Raises KeyError or TypeError if malformed."""
+        return cls(**{item.name: value[item.name] for item in fields(cls)})
+
+    def sentences(self, rows: Sequence[Estimate]) -> list[str]:
+        """Return what these numbers mean: how many people, and what that does to the figures in `rows`.
+
+        rows : those of the question or table, in one language.
+        """
+        people = (
+            f"{self.failed:,} of {self.n:,} reports failed the item that asks for a given choice."
+        )
+        ends = f"{figure(self.random_low, SHARE)} to {figure(self.random_high, SHARE)}"
+        level = f", at a confidence of {100 * rows[0].level:.10g}%" if rows else ""
+        share = f"About {figure(self.random, SHARE)} of the people ({ends}{level}) seem to have answered at random"
+        together = ", as all groups together tell" if self.common else ""
+        return [f"{people} {share}{together}.", self._effect(rows), *self._doubt()]
+
+    def _effect(self, rows: Sequence[Estimate]) -> str:
+        changed = [row for row in rows if row.corrected is not None and row.estimate is not None]
+        if not changed:
+            more = "" if not self.missing else f": about {self.missing:,} more reports are needed"
+            return f"That is known too roughly to correct figures for them{more}."
+        most = max(changed, key=lambda row: abs((row.corrected or 0) - (row.estimate or 0)))
+        return (
+            f"Without their answers “{most.label}” would be {figure(most.corrected, most.unit)} instead of "
+            f"{figure(most.estimate, most.unit)}, if they choose as assumed. If they choose in another way, "
+            "the corrected figure can be further from the truth than the uncorrected one."
+        )
+
+    def _doubt(self) -> list[str]:
+        if self.law_p is None or self.law_p >= UNLIKELY:
+            return []
+        return [
+            f"Do not rely on the corrected figures: the {self.law_n:,} reports that failed do not look as assumed "
+            f"(p = {self.law_p:.2g})."
+        ]

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulate surveys in which some people answer at random, corrected by an instructed item.
+
+Items: 1 coverage at 95 %, beside that of the uncorrected interval; 2 coverage of a question of a
+form; 3 mean standard error over the true one; 4 standard error over that of the uncorrected
+estimate, beside that of the estimate from those who passed: where it is largest, and where it is
+largest beside the other; 5 size of the test of the law of random answers; 6 its power; 7 bias if an
+assumption does not hold; 8 coverage without a demand, where fewer than five people of the answer
+are expected or 50 to 200 reports. A row is the worst of the surveys that differ only in the share
+of random answers, in items 3 and 4 also in the share estimated. Surveys are drawn as counts from
+the exact law of the reports. The server's own code estimates some of each kind; any difference
+above 1e-9 ends the bench. Exits 1 if a demand is not met.
+"""
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from operator import attrgetter
+
+import numpy as np
+from _design.row import Row
+from _runner import load, markdown
+from _validity import law, surveys
+from _validity.cells import Cell
+from _validity.estimates import TOLERANCE, differences, of_all, of_passers, uncorrected
+from frankly_server.estimate.validity import BY_GROUP, SHOWN
+
+SURVEYS, CHECKED = 20_000, 5
+COVERAGE = {1: (94.0, 96.0), 2: (93.5, 97.0)}
+"""Demand in per cent, by item."""
+ERROR = (0.97, 1.03)
+SIZE, LEAST_TESTED = (4.3, 5.7), 30
+"""Demand on the size in per cent, from this number of failures on."""
+LEAST_PEOPLE = 5
+"""Expected people of the answer below which normal intervals are poor, with or without a correction."""
+BIAS_WITHIN = 0.1
+"""Points between the mean of simulated surveys and the formula of the bias."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the command line, simulate and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument("--surveys", type=int, default=SURVEYS, help="simulated surveys per cell")
+    chosen = parser.parse_args(arguments)
+    before, rows = load(), list[Row]()
+    for row in measured(chosen.surveys):
+        rows.append(row)
+        if not chosen.json:
+            print(_line(row), flush=True)
+    holds = all(row.holds is not False for row in rows)
+    if chosen.json:
+        body = {
+            "bench": "validity",
+            "python": platform.python_version(),
+            "machine": platform.machine(),
+            "load": [before, load()],
+            "rows": [asdict(row) | {"ratio": row.ratio} for row in rows],
+            "holds": holds,
+        }
+        print(json.dumps(body, indent=1))
+    else:
+        print("", *markdown(_summary(rows)), sep="\n")
+    sys.exit(0 if holds else 1)
+
+
+def measured(runs: int) -> Iterator[Row]:
+    """Yield the rows of every item. runs : simulated surveys per cell."""
+    rng = np.random.default_rng(1)
+    errors, costs, merging = dict[str, Row](), dict[str, Row](), dict[str, Row]()
+    for item, cells in ((1, _same_report()), (2, _forms()), (8, surveys.few_reports())):
+        for _, of_survey in groupby(cells, key=attrgetter("survey")):
+            rows = list[Row]()
+            for cell in of_survey:
+                covered, error, cost = _estimates(cell, runs, rng, item)
+                rows.append(covered)
+                if covered.item != 8:
+                    name = cell.table.name
+                    errors[name] = max(errors.get(name, error), error, key=_off(1))
+                    costs[name] = max(costs.get(name, cost), cost, key=_off(0))
+                    merging[name] = max(merging.get(name, cost), cost, key=_over_baseline)
+            yield max(rows, key=_off(95))
+    yield from errors.values()
+    yield from dict.fromkeys((*costs.values(), *merging.values()))
+    yield from _law(runs, rng)
+    for cell in surveys.wrong():
+        yield _bias(cell, runs, rng)
+
+
+def _off(middle: float) -> Callable[[Row], float]:
+    """Return a function that returns the distance of a row's value from another value."""
+    return lambda row: abs((row.value or 0.0) - middle)
+
+
+def _over_baseline(row: Row) -> float:
+    return (row.value or 0.0) / (row.baseline_value or 1.0)
+
+
+def _same_report() -> Iterator[Cell]:
+    yield from surveys.same_report()
+
+
+def _forms() -> Iterator[Cell]:
+    yield from surveys.of_forms()
+
+
+def _estimates(cell: Cell, runs: int, rng: np.random.Generator, item: int) -> tuple[Row, Row, Row]:
+    """Return coverage, standard error, and the cost of the correction."""
+    start = time.process_time()
+    drawn = cell.draw(runs, rng)
+    _check(cell, max(differences(cell, drawn, min(CHECKED, runs)), default=0.0))
+    many, plain = of_all(cell, drawn), uncorrected(cell, drawn)
+    deviation, usual = (float(np.std(v)) for v in (many.values, plain.values))
+    passers = float(np.std(of_passers(cell, drawn)))
+    seconds = time.process_time() - start
+    covered, before = (100 * one.coverage(cell.theta) for one in (many, plain))
+    if cell.n * cell.table.shown * cell.theta < LEAST_PEOPLE:
+        item = 8
+    limit = COVERAGE.get(item) if cell.relative <= SHOWN else None
+    within = ERROR if cell.relative <= BY_GROUP else None
+    error = float(np.mean(many.se)) / deviation
+    return (
+        _row(item, cell.name, covered, limit, seconds, "uncorrected", before, " %"),
+        _row(3, cell.name, error, within, seconds),
+        _row(4, cell.name, deviation / usual, None, seconds, "passers alone", passers / usual),
+    )
+
+
+def _law(runs: int, rng: np.random.Generator) -> Iterator[Row]:
+    for item, tests in ((5, law.sizes), (6, law.powers)):
+        start = time.process_time()
+        for name, about, rejected, difference in tests(runs, rng):
+            if difference > TOLERANCE:
+                sys.exit(f"{name}: the server's p-value differs by {difference:g}")
+            limit = SIZE if item == 5 and about >= LEAST_TESTED else None
+            case = f"{name}, about {about} failed"
+            seconds = time.process_time() - start
+            yield _row(item, case, 100 * rejected, limit, seconds, unit=" %")
+            start = time.process_time()
+
+
+def _bias(cell: Cell, runs: int, rng: np.random.Generator) -> Row:
+    start = time.process_time()
+    drawn = cell.draw(runs, rng)
+    bias, plain = (
+        100 * (float(np.mean(one(cell, drawn).values)) - cell.theta)
+        for one in (of_all, uncorrected)
+    )
+    expected = 100 * bias_of(cell)
+    limit = expected - BIAS_WITHIN, expected + BIAS_WITHIN
+    seconds = time.process_time() - start
+    return _row(7, cell.survey, bias, limit, seconds, "uncorrected", plain, " points")
+
+
+def bias_of(cell: Cell) -> float:
+    """Return the bias of a share by the formulas of docs/maths/validity.md."""
+    at_item = cell.random if cell.at_item is None else cell.at_item
+    assumed, actual = cell.assumed[0], (cell.actual or cell.assumed)[0]
+    kept = 1 - at_item
+    wrong_share = (cell.random - at_item) * (assumed - cell.theta) / kept
+    return float(wrong_share + cell.random * (actual - assumed) / kept)
+
+
+def _check(cell: Cell, difference: float) -> None:
+    if difference > TOLERANCE:
+        sys.exit(f"{cell.name}: the server's estimate differs by {difference:g}")
+
+
+def _row(
+    item: int,
+    case: str,
+    value: float,
+    demand: tuple[float, float] | None,
+    seconds: float,
+    baseline: str = "",
+    its_value: float | None = None,
+    unit: str = "",
+) -> Row:
+    # Five digits are more than the simulation determines.
+    value, its_value = (
+        float(f"{value:.5g}"),
+        None if its_value is None else float(f"{its_value:.5g}"),
+    )
+    limit, holds = "", None
+    if demand is not None:
+        low, high = demand
+        limit, holds = f"{low:.4g} to {high:.4g}{unit}", bool(low <= value <= high)
+    return Row(
+        item, case, value, None, None, round(seconds, 4), baseline, its_value, None, limit, holds
+    )
+
+
+def _line(row: Row) -> str:
+    verdict = {None: "", True: "yes", False: "NO"}[row.holds]
+    its = "" if row.baseline_value is None else f"{row.baseline} {row.baseline_value:.4g}"
+    return f"{row.item} {row.case:84} {row.value:9.4g} {its:24} {row.limit:16} {verdict}".rstrip()
+
+
+def _summary(rows: Sequence[Row]) -> list[dict[str, str | float]]:
+    """Return a line per item and demand."""
+    lines: list[dict[str, str | float]] = []
+    for item, limit in dict.fromkeys((row.item, row.limit) for row in rows):
+        of_item = [row for row in rows if (row.item, row.limit) == (item, limit)]
+        values = [row.value or 0.0 for row in of_item]
+        missed = sum(row.holds is False for row in of_item)
+        lines.append(
+            {
+                "item": str(item),
+                "demand": limit,
+                "cells": len(of_item),
+                "least": min(values),
+                "largest": max(values),
+                "missed": missed,
+            }
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    main()
