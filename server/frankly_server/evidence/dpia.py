@@ -72,6 +72,16 @@ def questions(facts: Facts) -> list[tuple[Cell, ...]]:
         (facts.text_of(question), facts.choices_of(question), "unchanged, as a public answer")
         for question in document.strata
     ]
+    item = facts.document.instructed
+    if item is not None:
+        asked = item.question
+        public.append(
+            (
+                facts.text_of(asked),
+                facts.choices_of(asked),
+                "only whether the choice it asks for was made",
+            )
+        )
     return [*private, *public]
 
 

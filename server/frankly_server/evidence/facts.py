@@ -215,6 +215,17 @@ def promise_words(promise: Promise) -> str:
     return f"{claim.name}{about}: {level}{delta}"
 
 
+def item_words(facts: Facts) -> str:
+    """Return what is sent of an instructed item, followed by a space; "" without one."""
+    item = facts.document.instructed
+    if item is None:
+        return ""
+    return (
+        f"Not protected: whether the item “{facts.text_of(item.question)}” was answered as it asks; "
+        "which other choice was made is not sent. "
+    )
+
+
 def relation_words(promise: Promise, block: Block, *, has_strata: bool) -> str:
     """Return how a promise relates to local differential privacy (LDP)."""
     if promise.claim.notion == "ldp":

@@ -4,7 +4,7 @@
 from typing import Final
 
 from frankly_server.evidence.content import Cell, FolderPart, Grid, Open
-from frankly_server.evidence.facts import Facts, answers_words
+from frankly_server.evidence.facts import Facts, answers_words, item_words
 
 TYPES: Final = (
     "Linking",
@@ -43,7 +43,7 @@ def rows(facts: Facts) -> list[tuple[Cell, ...]]:
         f"Public answers put each report into one of {facts.cells} groups; small groups can single people out. "
         if document.strata
         else "There are no public answers. "
-    )
+    ) + item_words(facts)
     log = (
         "There is no transparency log."
         if state.witnesses is None

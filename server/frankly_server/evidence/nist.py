@@ -13,6 +13,7 @@ from frankly_server.evidence.facts import (
     delta_words,
     exposed_words,
     guess_words,
+    item_words,
     posterior_words,
     promise_words,
     relation_words,
@@ -98,6 +99,7 @@ def _top(facts: Facts) -> list[tuple[Cell, ...]]:
             if document.strata
             else "There are no public questions. "
         )
+        + item_words(facts)
         + (exposed_words(facts) or "Nothing else that is asked is sent unprotected.")
         + " "
     )

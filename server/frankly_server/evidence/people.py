@@ -46,6 +46,7 @@ def consent(facts: Facts) -> FolderPart:
             "I have read the information for participants. I know that:",
             sent,
             *([_public(facts)] if document.strata else []),
+            *([_ITEM] if document.instructed else []),
             answers_words(facts),
             _INVITED if facts.is_invited else NO_WITHDRAWAL,
             "I can stop at any time before I send.",
@@ -89,6 +90,7 @@ def participants(facts: Facts) -> FolderPart:
             f"One report of {document.report_length} bytes, the same for everybody: a random number as its name, the "
             "survey's digest, and a result for each block of questions, which your device draws."
             + (" Your public answers are in it unchanged." if document.strata else "")
+            + (f" {_ITEM}" if document.instructed else "")
             + (" Your token is in it." if document.token else ""),
             Heading("What it can reveal"),
             *bounds_words(facts),
@@ -144,6 +146,7 @@ def _seen(facts: Facts) -> list[tuple[Cell, ...]]:
             "The server and its operator",
             "the report: the results that your device draws"
             + (", public answers" if document.strata else "")
+            + (", whether you passed the item" if document.instructed else "")
             + ("; your token" if document.token else ""),
         ),
         (
@@ -157,6 +160,11 @@ def _seen(facts: Facts) -> list[tuple[Cell, ...]]:
             + (f", except what the results of {shown} show" if shown else ""),
         ),
     ]
+
+
+_ITEM: Final = (
+    "One item asks for a given choice: the report says whether it was made, not which one was."
+)
 
 
 def _public(facts: Facts) -> str:

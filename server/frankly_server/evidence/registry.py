@@ -18,6 +18,7 @@ from frankly_server.evidence.facts import (
     bound_words,
     delta_words,
     exposed_words,
+    item_words,
     posterior_words,
     promise_words,
     relation_words,
@@ -105,6 +106,7 @@ def _variant(facts: Facts) -> dict[str, Any]:
         if facts.document.strata
         else "The number of reports, and that a person takes part."
     )
+    public = " ".join(filter(None, (public, _escaped(item_words(facts).strip()))))
     return {
         "variant_name": _name(facts),
         "data_domain": f"All answers to the {len(facts.document.questions)} randomised question(s) of one "

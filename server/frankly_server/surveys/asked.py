@@ -88,15 +88,20 @@ def without_refusal(document: SurveyDocument) -> tuple[str, ...]:
 def asked_in_words(document: SurveyDocument) -> str:
     """Return a sentence that says how many of its questions a document asks a person.
 
-    Boxes of one question count as one; public questions are asked besides.
+    Boxes of one question count as one; public questions and an instructed item are asked besides.
     """
     asking, public = Asking(document.blocks), len(document.strata)
-    besides = ", and the public one" if public == 1 else f", and the {public} public ones"
+    others = ["the public one" if public == 1 else f"the {public} public ones"] if public else []
+    if document.instructed is not None:
+        others.append("the item that shows who reads")
+    besides = f", and {' and '.join(others)}" if others else ""
     rules = any(question.ask_if is not None for question in document.questions.values())
     if asking.forms:
         mean = f"{float(asking.mean):.1f} on average{' before rules skip any' if rules else ''}"
         number = f"at most {asking.most} of the {asking.groups} questions ({mean})"
-        return f"A person is asked {number}{besides if public else ''}: what the report is about, and what that needs."
+        return (
+            f"A person is asked {number}{besides}: what the report is about, and what that needs."
+        )
     all_of_them = f"all {asking.groups} questions" if asking.groups > 1 else "the one question"
     skipped = " except those that a rule skips" if rules else ""
-    return f"A person is asked {all_of_them}{skipped}{besides if public else ''}."
+    return f"A person is asked {all_of_them}{skipped}{besides}."

@@ -37,6 +37,7 @@ from frankly_server.surveys.prior_definition import PriorDefinition, in_strata_o
 from frankly_server.surveys.question_definition import (
     FormItem,
     FormQuestionDefinition,
+    InstructedDefinition,
     QuestionDefinition,
     require_asked,
 )
@@ -275,6 +276,8 @@ class SurveyDefinition(ClosedModel):
     needed.
     release_every : how often pending reports are released. release_step : least number of reports
     of a cell that are released together; by default 10, or min_reports if that is less.
+    instructed : an item that asks for one given choice; see `InstructedDefinition`. Not beside a prior,
+    because who passes and who fails would need a prior of their own.
     expected_reports : expected number of reports. Several public questions are refused if they
     leave too few expected reports per cell, unless accept_small_cells.
     """
@@ -297,6 +300,7 @@ class SurveyDefinition(ClosedModel):
     blocks: Annotated[tuple[BlockDefinition, ...], Field(max_length=99)] = ()
     # The default is validated, so that a survey without questions is refused at this path.
     form: FormDefinition | None = Field(None, validate_default=True)
+    instructed: InstructedDefinition | None = None
 
     @field_validator("release_step")
     @classmethod
@@ -332,6 +336,26 @@ class SurveyDefinition(ClosedModel):
                 "accept_small_cells: true",
             )
         return strata
+
+    @field_validator("instructed")
+    @classmethod
+    def _without_priors(
+        cls, item: InstructedDefinition | None, info: ValidationInfo
+    ) -> InstructedDefinition | None:
+        if item is None:
+            return None
+        _require_few_choices([item], "instructed")
+        protections = [
+            levels for block in info.data.get("blocks", ()) for levels in block.protections
+        ]
+        if any(levels.is_prior_based for levels in protections):
+            raise custom(
+                Problem.UNSUPPORTED,
+                "this item cannot be asked beside a promise that rests on a prior: who passes and who "
+                "fails would need a prior of their own. Leave it out, or protect the answers "
+                "themselves (ldp)",
+            )
+        return item
 
     @field_validator("form")
     @classmethod
@@ -412,8 +436,9 @@ class SurveyDefinition(ClosedModel):
 
     @property
     def questions(self) -> tuple[QuestionDefinition | FormItem, ...]:
-        """Every question: those of the blocks, of the form, then the public strata."""
-        return (*self.drawn_questions, *self.strata)
+        """Every question: those of the blocks, of the form, the public strata, the instructed item."""
+        item = () if self.instructed is None else (self.instructed,)
+        return (*self.drawn_questions, *self.strata, *item)
 
     @property
     def drawn_questions(self) -> tuple[QuestionDefinition | FormItem, ...]:
@@ -520,6 +545,8 @@ def parse_value(value: Any) -> SurveyDefinition:
     except ValidationError as error:
         raise invalid(faults_of(error, Problem.DEFINITION_INVALID)) from None
     public = [(f"strata[{k}]", question) for k, question in enumerate(definition.strata)]
+    if definition.instructed is not None:
+        public.append(("instructed", definition.instructed))
     require_asked(definition.places, public, definition.languages)
     return definition.model_copy(
         update={"blocks": tuple(_in_order(definition, i) for i in range(len(definition.blocks)))}

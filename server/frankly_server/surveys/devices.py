@@ -33,6 +33,7 @@ from frankly_server.surveys.asked import without_refusal
 from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
 from frankly_server.surveys.lookalikes import LabelledQuestion, lookalikes
 from frankly_server.surveys.priors import block_request
+from frankly_server.surveys.question_definition import QuestionDefinition
 
 # Rounded down, so that a level above the cap always causes a warning.
 _CAP = exp_lower(Fraction(DEVICE_CAP))
@@ -55,6 +56,8 @@ class ExpectedForm:
     strata: Sequence[LabelledQuestion]
     questions: Mapping[str, LabelledQuestion]
     languages: Sequence[str]
+    open_questions: Mapping[str, LabelledQuestion]
+    """The public questions and the instructed item."""
 
     @property
     def report_level(self) -> ReportLevel:
@@ -74,6 +77,7 @@ def expected_form(definition: SurveyDefinition) -> ExpectedForm:
         definition.strata,
         {question.id: question for question in definition.drawn_questions},
         definition.languages,
+        {question.id: question for question in _open(definition).values()},
     )
     require_stated(form)
     return form
@@ -81,8 +85,7 @@ def expected_form(definition: SurveyDefinition) -> ExpectedForm:
 
 def require_distinct(definition: SurveyDefinition) -> None:
     """Raise InvalidInput(choices_collide) if no reader could distinguish two choices (ADR 0025)."""
-    strata = ((f"strata[{k}]", question) for k, question in enumerate(definition.strata))
-    for place, question in (*strata, *definition.places):
+    for place, question in (*_open(definition).items(), *definition.places):
         for pair in lookalikes(question):
             if pair.is_refused:
                 raise InvalidInput(
@@ -179,7 +182,7 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
     ]
     warnings += [
         f"In a list of answers, {pair}. Change one of them if people could take it for the other."
-        for question in (*form.questions.values(), *form.strata)
+        for question in (*form.questions.values(), *form.open_questions.values())
         for pair in lookalikes(question)
     ]
     if isinstance(form, SurveyDocument):
@@ -200,6 +203,12 @@ def _way_out(block: LevelBlock) -> str:
         if robust
         else "Give counts for each stratum (prior.strata), or "
     )
+
+
+def _open(definition: SurveyDefinition) -> Mapping[str, QuestionDefinition]:
+    """Return the questions asked in the clear, by place: public ones and the instructed item."""
+    item = {} if definition.instructed is None else {"instructed": definition.instructed}
+    return {f"strata[{k}]": question for k, question in enumerate(definition.strata)} | item
 
 
 def _forms(definition: SurveyDefinition) -> Iterator[_ExpectedBlock]:

@@ -14,6 +14,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.problems import Problem
+from frankly_protocol.questions import Instructed
 
 from frankly_server import rational
 from frankly_server.design.api.engine import SMALLER_TABLES, Design, DesignRequest, design
@@ -218,6 +219,7 @@ def draft_document(
     for times that have passed and anything else that a device would refuse.
     """
     opens, closes, expires = _window(definition, place.issued)
+    item = definition.instructed
     designed = [drafted.block for drafted in blocks]
     if definition.form is not None and definition.form.ask is None and not asks_less(designed):
         # A plan that asks everything would only delay the report.
@@ -239,6 +241,7 @@ def draft_document(
             release_every=definition.release_every,
             release_step=definition.step,
             strata=tuple(question.for_devices() for question in definition.strata),
+            instructed=None if item is None else Instructed(item.for_devices(), item.answer),
             blocks=tuple(designed),
             token=definition.tokens.rule if definition.tokens else None,
         )

@@ -4,7 +4,8 @@
 import copy
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, Final
@@ -20,6 +21,39 @@ Draft = dict[str, Any]
 _MAX_BUDGET: Final = "60"
 _MIN_BUDGET: Final = Decimal("0.01")
 _NUMERAL: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
+ITEM_ID: Final = "check"
+"""Id of a new instructed item; a text such as "please choose the second" makes no good one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemWords:
+    """An instructed item in one language. answer : position of the choice that it asks for."""
+
+    text: str
+    choices: tuple[str, ...]
+    answer: int = 2
+
+
+_ITEM_WORDS: Final[Mapping[str, ItemWords]] = {
+    "de": ItemWords(
+        "Wenn Sie dies lesen, wählen Sie bitte „Manchmal“.", ("Nie", "Selten", "Manchmal", "Oft")
+    ),
+    "en": ItemWords(
+        "To show that you read this, please choose “Sometimes”.",
+        ("Never", "Rarely", "Sometimes", "Often"),
+    ),
+    "es": ItemWords(
+        "Si lee esto, elija «A veces», por favor.", ("Nunca", "Rara vez", "A veces", "A menudo")
+    ),
+    "fr": ItemWords(
+        "Si vous lisez ceci, choisissez « Parfois », s’il vous plaît.",
+        ("Jamais", "Rarement", "Parfois", "Souvent"),
+    ),
+    "it": ItemWords(
+        "Se legge questo, scelga «A volte», per favore.", ("Mai", "Raramente", "A volte", "Spesso")
+    ),
+    "nl": ItemWords("Als u dit leest, kies dan ‘Soms’.", ("Nooit", "Zelden", "Soms", "Vaak")),
+}
 
 
 def new_draft(
@@ -74,12 +108,40 @@ def add_question(
     return with_budget(edited)
 
 
+def item_words(language: str) -> ItemWords:
+    """Return an instructed item to begin with, in a language; in English if there is none in it."""
+    return _ITEM_WORDS.get(language.partition("-")[0].lower(), _ITEM_WORDS["en"])
+
+
+def add_item(draft: Draft, words: ItemWords) -> Draft:
+    """Return the draft with an instructed item, which replaces the one that it has.
+
+    words : in the first language. The other languages begin with `item_words` if these are the words
+    of the first language there, otherwise with the same texts.
+    """
+    edited = copy.deepcopy(draft)
+    edited.pop("instructed", None)
+    first, *others = draft["languages"]
+    item = _question(edited, words.text, words.choices, ITEM_ID)
+    if words == item_words(first):
+        for language in others:
+            told = item_words(language)
+            item["text"][language] = told.text
+            for choice, label in zip(item["choices"], told.choices, strict=True):
+                choice["label"][language] = label
+    edited["instructed"] = item | {"answer": item["choices"][words.answer]["id"]}
+    return edited
+
+
 def remove_question(draft: Draft, question_id: str) -> Draft:
-    """Return the draft without a question's block or without a public question.
+    """Return the draft without a question's block, without a public question or the instructed item.
 
     Raises InvalidInput: not_found, definition_invalid for the last block.
     """
     edited, former = copy.deepcopy(draft), draft.get("blocks", [])
+    if (edited.get("instructed") or {}).get("id") == question_id:
+        del edited["instructed"]
+        return edited
     blocks = [b for b in former if all(q["id"] != question_id for q in b["questions"])]
     strata = [q for q in edited.get("strata", []) if q["id"] != question_id]
     in_form = _without(edited.get("form", {}), question_id)
@@ -191,12 +253,19 @@ def slug(text: str, used: Sequence[str] = ()) -> str:
     return name
 
 
-def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
+def questions_of(draft: Draft) -> Iterator[Draft]:
+    """Yield every question of a draft: protected, public, and the instructed item."""
+    for block in (*draft.get("blocks", []), draft.get("form", {})):
+        yield from block.get("questions", [])
+    yield from draft.get("strata", [])
+    if draft.get("instructed"):
+        yield draft["instructed"]
+
+
+def _question(draft: Draft, text: str, choices: Sequence[str], name: str = "") -> Draft:
     # The page for new questions has one language; the question's own page takes the translations.
     languages = draft["languages"]
-    blocks = [*draft.get("blocks", []), draft.get("form", {"questions": []})]
-    protected = [question for block in blocks for question in block["questions"]]
-    used = [question["id"] for question in (*protected, *draft.get("strata", []))]
+    used = [question["id"] for question in questions_of(draft)]
     choice_list: list[Draft] = []
     for label in choices:
         choice_list.append(
@@ -205,4 +274,8 @@ def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
                 "label": dict.fromkeys(languages, label),
             }
         )
-    return {"id": slug(text, used), "text": dict.fromkeys(languages, text), "choices": choice_list}
+    return {
+        "id": slug(name or text, used),
+        "text": dict.fromkeys(languages, text),
+        "choices": choice_list,
+    }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
@@ -180,6 +180,24 @@ class QuestionDefinition(ClosedModel):
         """Return the question of the signed document."""
         rule = None if self.ask_if is None else AskIf(self.ask_if.question, self.ask_if.choices)
         return Question(self.id, self.text, tuple(map(_choice, self.choices)), None, rule)
+
+
+class InstructedDefinition(QuestionDefinition):
+    """An item that asks for one given choice, such as "please choose the second", in the clear.
+
+    answer : id of the choice that it asks for. Reports say only whether that choice was made. Whoever
+    answers at random chooses it by chance, so estimates can be corrected for such people.
+    """
+
+    answer: Slug
+
+    @model_validator(mode="after")
+    def _asks_for_a_choice(self) -> Self:
+        if self.answer not in {choice.id for choice in self.choices}:
+            raise custom(
+                Problem.DEFINITION_INVALID, "answer is the id of the choice that the item asks for"
+            )
+        return self
 
 
 class FormQuestionDefinition(Wanted, QuestionDefinition):

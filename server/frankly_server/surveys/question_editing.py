@@ -9,7 +9,7 @@ from typing import Any, Final
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.surveys.editing import Draft, slug, with_budget
+from frankly_server.surveys.editing import Draft, questions_of, slug, with_budget
 
 MAX_ROWS: Final = 100
 """Largest number of choices that the page shows as rows; a file may have more."""
@@ -36,17 +36,19 @@ class ChoiceRow:
 
     was : its id in the draft, "" for a new choice. id : its new id, "" for one made from the label.
     labels : by language; a row without any label removes the choice. score : "" for none.
+    asked_for : True for the choice that an instructed item asks for.
     """
 
     was: str
     id: str
     labels: Mapping[str, str]
     score: str = ""
+    asked_for: bool = False
 
 
 def question_of(draft: Draft, question_id: str) -> Draft:
     """Return a question of a draft by its id. Raises InvalidInput(not_found)."""
-    for question in _questions(draft):
+    for question in questions_of(draft):
         if question["id"] == question_id:
             return question
     raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
@@ -70,7 +72,7 @@ def change_question(
 
     reset : protect the answer itself at one nat if the present protection has counts or levels for
     each choice and the number or order of the choices changes. Raises InvalidInput: not_found, and
-    definition_invalid if a reset would be needed.
+    definition_invalid if a reset would be needed, or an instructed item would ask for no choice.
     """
     edited = copy.deepcopy(draft)
     question = question_of(edited, question_id)
@@ -78,6 +80,8 @@ def change_question(
     old: list[Draft] = question[name]
     kept = [row for row in rows if any(row.labels.values())]
     question |= {"id": new_id, "text": dict(text), name: _choices(old, kept, draft["languages"][0])}
+    if "answer" in question:
+        question["answer"] = _asked_for(kept, question[name])
     places, is_reset = [_place(old, row.was) for row in kept], False
     if places != list(range(len(old))):
         is_reset = _require_or_reset(edited, question, reset=reset)
@@ -118,7 +122,7 @@ def copy_question(draft: Draft, question_id: str) -> Draft:
     edited = copy.deepcopy(draft)
     listed, place = _list_of(edited, question_id)
     duplicate = copy.deepcopy(listed[place])
-    used = [question["id"] for question in _questions(edited)]
+    used = [question["id"] for question in questions_of(edited)]
     for question in duplicate.get("questions", [duplicate]):
         question["id"] = slug(question["id"], used)
         used.append(question["id"])
@@ -152,12 +156,6 @@ def untranslated(draft: Draft) -> dict[str, int]:
         for language in others
     }
     return {language: n for language, n in counts.items() if n}
-
-
-def _questions(draft: Draft) -> Iterator[Draft]:
-    for block in (*draft.get("blocks", []), draft.get("form", {})):
-        yield from block.get("questions", [])
-    yield from draft.get("strata", [])
 
 
 def _texts(value: Any) -> Iterator[dict[str, str]]:
@@ -208,6 +206,19 @@ def _choices(old: Sequence[Draft], rows: Sequence[ChoiceRow], first: str) -> lis
     return choices
 
 
+def _asked_for(rows: Sequence[ChoiceRow], choices: Sequence[Draft]) -> str:
+    """Return the id of the choice that an instructed item asks for, whose row is marked."""
+    for row, choice in zip(rows, choices, strict=True):
+        if row.asked_for:
+            return str(choice["id"])
+    raise InvalidInput(
+        Problem.DEFINITION_INVALID,
+        "the choice that this item asks for is removed or has no text: mark another one as asked for, "
+        "or remove the whole item on the page of all questions",
+        "answer",
+    )
+
+
 def _require_or_reset(draft: Draft, question: Draft, *, reset: bool) -> bool:
     """Return True if the protection of the question's block was reset, False if it may stay."""
     for block in draft.get("blocks", []):
@@ -231,7 +242,7 @@ def _require_or_reset(draft: Draft, question: Draft, *, reset: bool) -> bool:
 
 def _rename(draft: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str]) -> None:
     """Replace a question's id and the ids of its choices or boxes wherever the draft names them."""
-    for question in _questions(draft):
+    for question in questions_of(draft):
         rule = question.get("ask_if")
         if rule and rule["question"] == old_id:
             rule["question"] = new_id

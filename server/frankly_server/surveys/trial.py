@@ -176,17 +176,17 @@ def rehearse(
 ) -> Rehearsal:
     """Return a device's report of made-up answers. answers : choice ids by question id.
 
-    Public questions need answers too.
+    Public questions and an instructed item need answers too.
 
     Raises InvalidInput(field_missing) for a question whose answer is missing or unknown.
     """
-    for question in (*document.questions.values(), *document.strata):
+    for question in (*document.questions.values(), *document.open_questions.values()):
         if question.index(answers.get(question.id, "")) is None:
             raise InvalidInput(
                 Problem.FIELD_MISSING, "choose an answer to every question", question.id
             )
     sent = tuple(_sent(block, block.truth(answers), randbits) for block in document.blocks)
-    strata = {question.id: answers[question.id] for question in document.strata}
+    strata = document.open_answers({name: answers[name] for name in document.open_questions})
     token = "0" * 43 if document.token else None  # a placeholder, which no server accepts
     report = Report(
         document.digest,

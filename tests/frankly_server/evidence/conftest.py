@@ -30,6 +30,15 @@ LIP = """\
       source: a public pilot
       public: true
 """
+ITEM = f"""\
+instructed:
+  id: check
+  text: {{en: 'Choose two {"{{ 7*7 }} <script>"}'}}
+  choices:
+    - {{id: one, label: {{en: One}}}}
+    - {{id: two, label: {{en: Two}}}}
+  answer: two
+"""
 HOSTILE = "<script>alert(1)</script> *b* [x](javascript:1) `c` | d $e$ {{ 7*7 }} \\\\e"
 
 
@@ -60,6 +69,6 @@ def public_facts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Facts]:
     """Facts of a survey with a public question, whose title and question are hostile."""
     survey = habits(SMOKES, budget="2", strata=REGION).decode()
     survey = survey.replace("{en: Habits}", f"{{en: '{HOSTILE}'}}")
-    survey = survey.replace('"Do you smoke?"', f"'{HOSTILE}'")
+    survey = survey.replace('"Do you smoke?"', f"'{HOSTILE}'") + ITEM
     for made in _site(tmp_path_factory.mktemp("hostile"), survey.encode()):
         yield collect(made.services, "habits")

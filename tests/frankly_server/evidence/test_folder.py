@@ -233,6 +233,21 @@ def test_public_answers_are_named_as_unprotected(public_facts: Facts) -> None:
     assert HOSTILE.split()[0] in public_facts.title
 
 
+def test_the_instructed_item_is_named_as_unprotected(public_facts: Facts) -> None:
+    files = contents(public_facts)
+    said = "the report says whether it was made, not which one was"
+    for name, words in (
+        ("participants.md", "One / Two | only whether the choice it asks for was made |"),
+        ("participants.md", "whether you passed the item"),
+        ("participants.md", said),
+        ("consent.md", said),
+        ("linddun.md", "was answered as it asks; which other choice was made is not sent"),
+        ("nist_sp_800_226.md", "was answered as it asks; which other choice was made is not sent"),
+    ):
+        assert words in files[name].decode(), name
+    assert "was answered as it asks" in files["registry.yaml"].decode()
+
+
 def test_an_invitation_is_named_where_reports_are_said_not_to_be_linked(facts: Facts) -> None:
     document = replace(facts.document, token=TokenRule("invite"))
     files = contents(replace(facts, document=document))

@@ -9,7 +9,7 @@ from frankly_server.surveys.asked import asked_in_words, asks_less, without_refu
 from frankly_server.surveys.devices import warnings_of
 
 from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS, STRESS, WORK, form
-from tests.frankly_protocol.samples import ldp_block, question, survey
+from tests.frankly_protocol.samples import ldp_block, question, survey, with_item
 
 PLAIN = tuple(question(f"q{i}", "no", "yes") for i in range(4))
 PUBLIC = (question("region", "n", "s"), question("sex", "f", "m"))
@@ -29,6 +29,10 @@ CASES: list[tuple[SurveyDocument, str]] = [
      f"A person is asked at most 2 of the 5 questions (2.0 on average){ABOUT}"),
     (survey(form(*CHAIN, drawn=True)),
      f"A person is asked at most 2 of the 3 questions (1.3 on average before rules skip any){ABOUT}"),
+    (with_item(survey(ldp_block())), "A person is asked the one question, and the item that shows who reads."),
+    (with_item(replace(DRAWN, strata=PUBLIC)),
+     "A person is asked at most 1 of the 4 questions (1.0 on average), and the 2 public ones and the item that shows "
+     f"who reads{ABOUT}"),
     (survey(form(*DRUGS, PLAIN[0], drawn=True)),
      f"A person is asked at most 1 of the 2 questions (1.0 on average){ABOUT}"),
 ]  # fmt: skip

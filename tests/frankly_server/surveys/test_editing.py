@@ -240,3 +240,55 @@ def test_released_reports_are_counted_exactly_and_accepted_ones_in_bands() -> No
         assert outlook[0].text == document.blocks[0].questions[0].text["en"]
         assert outlook[0].margin == pytest.approx(0.03 * math.sqrt(required / n), rel=1e-6)
     assert live([(document, 1000)], 1000, {}, 0.03, now, None).outlook is None
+
+
+def test_an_item_is_added_with_ids_of_its_own_and_removed() -> None:
+    own = editing.ItemWords("Please choose the first.", ("A", "B"), 0)
+    asked = editing.add_question(draft(), "Check", ["No", "Yes"])
+    item = parse_value(editing.add_item(asked, own)).instructed
+    assert item is not None
+    assert (item.id, item.answer, item.text["en"]) == ("check-2", "a", own.text)
+    # One survey has one item, and the id of a removed one is free again.
+    other = editing.ItemWords("Please choose the second.", ("A", "B"), 1)
+    edited = editing.add_item(editing.add_item(asked, own), other)
+    assert edited["instructed"] | {"answer": "a"} == editing.add_item(asked, own)["instructed"] | {
+        "text": {"en": other.text}
+    }
+    assert editing.remove_question(edited, "check-2") == asked
+    # A question that is added later does not take its id.
+    later = parse_value(editing.add_question(edited, "Check 2", ["No", "Yes"]))
+    assert [q.id for q in later.questions][1:] == ["check", "check-2-2", "check-2"]
+
+
+@pytest.mark.parametrize("language", ["de", "en", "es", "fr", "it", "nl"])
+def test_an_item_to_begin_with_names_the_choice_that_it_asks_for(language: str) -> None:
+    words = editing.item_words(language)
+    assert [choice for choice in words.choices if choice in words.text] == [
+        words.choices[words.answer]
+    ]
+    assert len(set(words.choices)) == 4
+    assert editing.item_words(f"{language}-XX") == words
+    assert (words == editing.item_words("uk")) == (language == "en")
+
+
+def test_an_item_to_begin_with_is_translated_where_there_are_words() -> None:
+    three = draft() | {
+        "languages": ["de", "en", "uk"],
+        "title": dict.fromkeys(["de", "en", "uk"], "T"),
+    }
+    three["blocks"] = []
+    three = editing.add_question(three, "Krank?", ["Nein", "Ja"])
+    item = parse_value(editing.add_item(three, editing.item_words("de"))).instructed
+    assert item is not None
+    for language in ("de", "en", "uk"):
+        words = editing.item_words(language)
+        assert (item.text[language], [choice.label[language] for choice in item.choices]) == (
+            words.text,
+            list(words.choices),
+        )
+    assert item.answer == "manchmal"
+    # Words of one's own are not those of `item_words` in another language.
+    own = editing.ItemWords("Wählen Sie A.", ("A", "B"), 0)
+    other = parse_value(editing.add_item(three, own)).instructed
+    assert other is not None
+    assert set(other.text.values()) == {own.text}

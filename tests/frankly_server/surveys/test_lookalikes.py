@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.questions import Choice, Question
-from frankly_server.surveys.definition import parse_value
+from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.devices import expected_form, warnings_of
+from frankly_server.surveys.editing import new_draft
 from frankly_server.surveys.lookalikes import Lookalike, _forms, code_points, lookalikes, skeleton
 
 from tests.frankly_server.surveys.samples import value
@@ -266,6 +267,21 @@ def test_public_questions_are_compared_too() -> None:
     with pytest.raises(InvalidInput) as refused:
         expected_form(parse_value(value({("strata",): strata})))
     assert refused.value.field == "strata[0].choices"
+
+
+def test_choices_of_the_item_are_compared_too() -> None:
+    draft = new_draft("T", "t", "en", "Ill?", ["No", "Yes"])
+
+    def asked(*labels: str) -> SurveyDefinition:
+        item: dict[str, Any] = {"id": "check", "text": {"en": "?"}, "answer": "c1"}
+        item["choices"] = labelled(*labels)[(*AFFAIR, "choices")]
+        return parse_value(draft | {"instructed": item})
+
+    with pytest.raises(InvalidInput) as refused:
+        expected_form(asked("A", "\u0410"))
+    assert refused.value.field == "instructed.choices"
+    form = expected_form(asked("Type O", "Type 0"))
+    assert any("“Type O” and “Type 0” of check (en)" in line for line in warnings_of(form))
 
 
 def test_doubtful_labels_are_a_warning() -> None:

@@ -9,7 +9,8 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
-from frankly_server.surveys.editing import Draft, add_question, new_draft
+from frankly_server.surveys.editing import Draft, add_item, add_question, item_words, new_draft
+from frankly_server.surveys.question_definition import InstructedDefinition
 from frankly_server.surveys.question_editing import (
     ChoiceRow,
     change_question,
@@ -245,3 +246,64 @@ def test_a_new_language_begins_with_the_texts_of_the_first() -> None:
     draft = change_question(draft, "a", "a", {"en": "A?", "fr": "À ?"}, rows)
     assert untranslated(draft) == {"fr": 8}
     assert parse_value(with_languages(draft, ["fr"])).questions[0].text == {"fr": "À ?"}
+
+
+def with_item() -> Draft:
+    return add_item(three(), item_words("en"))
+
+
+def item_of(draft: Draft) -> InstructedDefinition:
+    item = parse_value(draft).instructed
+    assert item is not None
+    return item
+
+
+def test_an_item_that_is_kept_as_it_is_does_not_change() -> None:
+    draft = with_item()
+    assert changed(draft, "check", asked_rows(draft, 2)) == draft
+    assert untranslated(with_languages(draft, ["en", "fr"]))["fr"] == 15
+
+
+def asked_rows(draft: Draft, asked: int | None) -> list[ChoiceRow]:
+    """Return the rows that change nothing of the item, with this one as asked for."""
+    return [replace(row, asked_for=i == asked) for i, row in enumerate(rows_of(draft, "check"))]
+
+
+def test_a_new_id_of_the_choice_that_an_item_asks_for_is_its_answer() -> None:
+    draft = with_item()
+    rows = asked_rows(draft, 2)
+    rows[2] = replace(rows[2], id="now-and-then")
+    item = item_of(changed(draft, "check", rows, new_id="reads"))
+    assert (item.id, item.answer) == ("reads", "now-and-then")
+    # Another choice, a new one, or the same in another place can be asked for.
+    assert item_of(changed(draft, "check", asked_rows(draft, 0))).answer == "never"
+    new = ChoiceRow("", "", {"en": "Always"}, asked_for=True)
+    assert item_of(changed(draft, "check", [*asked_rows(draft, None), new])).answer == "always"
+    moved = item_of(changed(draft, "check", asked_rows(draft, 2)[::-1]))
+    assert (moved.answer, moved.choices[1].id) == ("sometimes", "sometimes")
+
+
+@pytest.mark.parametrize("asked", [2, None])
+def test_the_choice_that_an_item_asks_for_is_not_removed(asked: int | None) -> None:
+    draft = with_item()
+    rows = asked_rows(draft, asked)
+    rows[2] = replace(rows[2], labels={"en": ""})
+    error = refusal(InvalidInput, changed, draft, "check", rows)
+    assert (error.problem, error.field) == (Problem.DEFINITION_INVALID, "answer")
+    assert "mark another one" in error.detail
+    others = [replace(row, asked_for=i == 1) for i, row in enumerate(rows)]
+    item = item_of(changed(draft, "check", others))
+    assert ([choice.id for choice in item.choices], item.answer) == (
+        ["never", "rarely", "often"],
+        "rarely",
+    )
+
+
+def test_an_item_has_no_place_and_no_copy() -> None:
+    for edit in (
+        lambda: move_question(with_item(), "check", 1),
+        lambda: copy_question(with_item(), "check"),
+    ):
+        assert refusal(InvalidInput, edit).problem is Problem.NOT_FOUND
+    copied = copy_question(add_question(with_item(), "Check", ["No", "Yes"]), "check-2")
+    assert ids(parse_value(copied)) == ["a", "b", "check-2", "check-2-2", "c", "check"]

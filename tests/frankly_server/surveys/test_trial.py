@@ -42,6 +42,21 @@ def test_the_rehearsed_report_is_a_report_of_the_survey(mechanism: str) -> None:
         assert sent.max_chance <= sent.min_chance * Fraction("4.4817")  # e^1.5, rounded up
 
 
+@pytest.mark.parametrize(("said", "sent"), [("sometimes", "passed"), ("never", "failed")])
+def test_a_rehearsed_report_says_whether_the_item_was_passed(said: str, sent: str) -> None:
+    value = editing.add_item(draft("grr"), editing.item_words("en"))
+    document = drafted(parse_value(value), NOW, HERE)
+    answers = {"ill": "yes", "where": "south"}
+    for choice in ({}, {"check": "passed"}, {"check": "x"}):
+        with pytest.raises(InvalidInput) as refused:
+            rehearse(document, answers | choice)
+        assert refused.value.field == "check"
+    rehearsal = rehearse(document, answers | {"check": said})
+    report = Report.from_bytes(rehearsal.report.encode().ljust(rehearsal.length))
+    assert report.strata == {"check": sent, "where": "south"}
+    assert len(rehearsal.report) <= rehearsal.length
+
+
 @dataclass
 class Watch:
     """A clock that advances by a quarter of a second on every reading."""

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from frankly_analyst.plots import PlotRow, interval_plot
+from frankly_analyst import Estimate, RandomAnswers
+from frankly_analyst.plots import PlotRow, interval_plot, percent
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.periods import DAYS, PERIODS
@@ -33,7 +34,8 @@ class EstimatesTable:
     name : name of the group, or "". n : number of reports used for the question. wanted : rows of the
     figure for which the question is asked; () for its shares. product : shares
     of the selected product, by choice; None if the page shows unbiased estimates. intervals :
-    intervals of these shares, [low, high] by choice.
+    intervals of these shares, [low, high] by choice. random_answers : sentences about people who answer
+    at random, and about the law that is assumed of them; () without an instructed item.
     """
 
     name: str
@@ -46,6 +48,12 @@ class EstimatesTable:
     intervals: Mapping[str, tuple[float, float]]
     sentences: Sentences
     wanted: Sequence[Mapping[str, Any]] = ()
+    random_answers: Sequence[str] = ()
+
+    @property
+    def has_corrected(self) -> bool:
+        """True if some row has a corrected figure."""
+        return any(row["corrected"] is not None for row in (*self.rows, *self.wanted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +279,31 @@ def _group(
         if has_result
         else Sentences((), ()),
         wanted=wanted,
+        random_answers=_random_answers(question, names),
     )
+
+
+def _random_answers(question: Mapping[str, Any], names: Names) -> list[str]:
+    """Return what is said of people who answer at random; [] without an instructed item."""
+    if question["random_answers"] is None:
+        return []
+    found = RandomAnswers.from_json(question["random_answers"])
+    rows = [Estimate.from_json(row, names.language, ()) for row in question["rows"]]
+    said = found.sentences(rows)
+    if not found.shown:
+        return said
+    laws = [
+        f"{names.questions.get(name, name)} {_law(name, law, names)}"
+        for name, law in (found.law or {}).items()
+    ]
+    return [*said, f"Assumed of an answer at random: {'; '.join(laws)}."]
+
+
+def _law(question: str, law: Mapping[str, float], names: Names) -> str:
+    if len({round(chance, 9) for chance in law.values()}) == 1:
+        return f"each of the {len(law)} choices alike"
+    labels = dict(zip(law, names.choices.get(question, law), strict=False))
+    return ", ".join(f"“{labels[choice]}” {percent(chance)}" for choice, chance in law.items())
 
 
 def _bars(group: EstimatesTable, names: Names) -> list[tuple[str, PlotRow]]:

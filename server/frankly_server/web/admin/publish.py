@@ -179,12 +179,17 @@ def _home(
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:
-    """Return example arguments of `answer` for Python and JavaScript, using the first choices."""
-    strata, token = _firsts(document.strata), document.token is not None
-    python = [f"strata={strata}"] if document.strata else []
-    web = [f"strata: {strata}"] if document.strata else []
+    """Return example arguments of `answer` for Python and JavaScript.
+
+    They use the first choices, and the one that an instructed item asks for.
+    """
+    item, token = document.instructed, document.token is not None
+    public = _firsts(document.strata) | ({} if item is None else {item.id: item.answer})
+    strata = dumps(public).decode()
+    python = [f"strata={strata}"] if public else []
+    web = [f"strata: {strata}"] if public else []
     return {
-        "answers": _firsts(document.questions.values()),
+        "answers": dumps(_firsts(document.questions.values())).decode(),
         "python_options": "".join(
             f", {option}" for option in [*python, *(["token=invite"] if token else [])]
         ),
@@ -194,5 +199,5 @@ def _calls(document: SurveyDocument) -> dict[str, Any]:
     }
 
 
-def _firsts(questions: Iterable[Question]) -> str:
-    return dumps({question.id: question.choices[0].id for question in questions}).decode()
+def _firsts(questions: Iterable[Question]) -> dict[str, str]:
+    return {question.id: question.choices[0].id for question in questions}

@@ -18,7 +18,7 @@ from frankly_server.surveys.question_editing import (
     move_question,
     question_of,
 )
-from frankly_server.web.admin.forms import by_key, choice, field, takes, ticked
+from frankly_server.web.admin.forms import by_key, choice, field, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.questions import questions_page
 from frankly_server.web.admin.survey_page import OpenedSurvey, by_language, show, store, survey_view
@@ -26,6 +26,7 @@ from frankly_server.web.admin.survey_page import OpenedSurvey, by_language, show
 _STEPS: Final = {"up": -1, "down": 1}
 _EMPTY_ROWS: Final = 3
 _COLUMNS: Final = ("choice", "score")
+_ROWS: Final = ("label-", "was", *_COLUMNS)
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -38,10 +39,14 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/questions/<question_id>")
     @survey_view(services, "admin")
-    @takes("seen", "id", "text-", "raise", "reset", many=("label-", "was", "choice", "score"))
+    @takes("seen", "id", "text-", "raise", "reset", "answer", many=_ROWS)
     def edit_question(survey: OpenedSurvey, question_id: str) -> Response:
         def act() -> str:
-            _require_rows(survey, question_of(survey.draft, question_id))
+            question = question_of(survey.draft, question_id)
+            if "answer" not in question:
+                require_only("seen", "id", "text-", "raise", "reset", many=_ROWS)
+            choice("answer", [str(i) for i in range(len(_rows(survey)))], "")
+            _require_rows(survey, question)
             new_id, rows = field("id"), _raised(_rows(survey))
             edited = change_question(
                 survey.draft,
@@ -82,7 +87,7 @@ def _change(services: Services, survey: OpenedSurvey, make: Any) -> Response:
 def _page(survey: OpenedSurvey, question_id: str, refused: InvalidInput | None = None) -> Response:
     question = question_of(survey.draft, question_id)
     name = list_name(question)
-    values, rows = question, list(map(_row_of, question[name]))
+    values, rows = question, [_row_of(choice, question) for choice in question[name]]
     if refused is not None:
         texts = {name: request.form.get(f"text-{name}", "") for name in survey.definition.languages}
         values = {"id": request.form.get("id", ""), "text": texts}
@@ -107,13 +112,20 @@ def _page(survey: OpenedSurvey, question_id: str, refused: InvalidInput | None =
         scored=scored,
         unscored=[choice["id"] for choice in question[name] if "role" in choice],
         list_name=name,
+        item="answer" in question,
         too_long=len(question[name]) > MAX_ROWS,
         reset=refused is not None and refused.field == "reset",
     )
 
 
-def _row_of(choice: dict[str, Any]) -> ChoiceRow:
-    return ChoiceRow(choice["id"], choice["id"], choice["label"], str(choice.get("score", "")))
+def _row_of(choice: dict[str, Any], question: dict[str, Any]) -> ChoiceRow:
+    return ChoiceRow(
+        choice["id"],
+        choice["id"],
+        choice["label"],
+        str(choice.get("score", "")),
+        question.get("answer") == choice["id"],
+    )
 
 
 def _rows(survey: OpenedSurvey) -> list[ChoiceRow]:
@@ -135,6 +147,7 @@ def _rows(survey: OpenedSurvey) -> list[ChoiceRow]:
             cell(columns["choice"], i),
             {language: cell(column, i) for language, column in labels.items()},
             cell(columns["score"], i),
+            request.form.get("answer") == str(i),
         )
         for i, was in enumerate(columns["was"])
     ]
@@ -155,9 +168,9 @@ def _require_rows(survey: OpenedSurvey, question: dict[str, Any]) -> None:
         raise InvalidInput(
             Problem.DEFINITION_INVALID, "the rows of the choices are incomplete", "choices"
         )
-    before = {choice["id"]: _row_of(choice) for choice in choices}
-    scored = {choice["id"] for choice in choices if "role" not in choice}
-    if not any("score" in choice for choice in choices):
+    before = {one["id"]: _row_of(one, question) for one in choices}
+    scored = {one["id"] for one in choices if "role" not in one}
+    if not any("score" in one for one in choices):
         scored = set()
     elif rows:
         scored.add("")

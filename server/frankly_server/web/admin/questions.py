@@ -14,6 +14,7 @@ from frankly_server.services import Services
 from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.surveys.editing import Draft
+from frankly_server.surveys.fields import folded
 from frankly_server.surveys.question_editing import untranslated, with_languages
 from frankly_server.web.admin.forms import (
     choice,
@@ -41,12 +42,15 @@ _OF_QUESTION: Final = ("title", "language", "question", "choices", "one_level")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ABOUT: Final = ("languages", "title-", "consent-", "min_reports", "expected_reports", "closes")
 """Fields about the survey, except the choice of invitations, which a file with a key makes."""
+_ITEM: Final = {"text": "item_text", "choices": "item_choices"}
+"""Fields for a new instructed item, by the field of the draft."""
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
     _add_list(routes, services)
     _add_questions(routes, services)
+    _add_item(routes, services)
     _add_file(routes, services)
 
 
@@ -169,6 +173,48 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
         )
 
 
+def _add_item(routes: APIBlueprint, services: Services) -> None:
+    @routes.post("/surveys/<survey_id>/item")
+    @survey_view(services, "admin")
+    @takes("seen", *_ITEM.values(), "item_answer")
+    def add_item(survey: OpenedSurvey) -> Response:
+        def act() -> None:
+            if survey.definition.instructed is not None:
+                raise InvalidInput(
+                    Problem.DEFINITION_INVALID,
+                    "a survey has one such item: change it, or remove it first",
+                    "item_text",
+                )
+            draft = editing.add_item(survey.draft, _item())
+            try:
+                store(services, survey, draft)
+            except InvalidInput as refused:
+                part = (refused.field or "").removeprefix("instructed.").partition(".")[0]
+                name = (
+                    "item_choices" if refused.problem is Problem.CHOICES_COUNT else _ITEM.get(part)
+                )
+                raise InvalidInput(refused.problem, refused.detail, name or refused.field) from None
+
+        return attempt(
+            act,
+            lambda refused: questions_page(survey, refused, item=request.form),
+            survey.path("questions"),
+        )
+
+
+def _item() -> editing.ItemWords:
+    """Return the form's instructed item. Raises InvalidInput for an answer that is no choice."""
+    choices, answer = lines("item_choices"), folded(field("item_answer"))
+    places = [i for i, label in enumerate(choices) if folded(label) == answer]
+    if not places:
+        raise InvalidInput(
+            Problem.DEFINITION_INVALID,
+            "write one of the item's choices here, word for word",
+            "item_answer",
+        )
+    return editing.ItemWords(field("item_text"), tuple(choices), places[0])
+
+
 def _with_about(survey: OpenedSurvey) -> Draft:
     """Return the draft with the form's texts, numbers, last day and languages."""
     draft = survey.draft
@@ -209,8 +255,17 @@ def questions_page(
     survey: OpenedSurvey, refused: InvalidInput | None = None, **values: Any
 ) -> Response:
     """Render the page of all questions; if a form was refused, with its values."""
-    missing = untranslated(survey.draft)
-    return show("questions.html", survey, "questions", refused, missing=missing, **values)
+    levels = (levels for block in survey.definition.blocks for levels in block.protections)
+    return show(
+        "questions.html",
+        survey,
+        "questions",
+        refused,
+        missing=untranslated(survey.draft),
+        item_words=editing.item_words(survey.definition.languages[0]),
+        rests_on_prior=any(level.is_prior_based for level in levels),
+        **values,
+    )
 
 
 def _add_file(routes: APIBlueprint, services: Services) -> None:

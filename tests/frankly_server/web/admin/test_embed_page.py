@@ -23,12 +23,18 @@ from tests.migrated import opened
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
 from tests.threads import listening
 
+ITEM = (
+    "instructed: {id: check, text: {en: 'Choose the second.'}, answer: b, "
+    "choices: [{id: a, label: {en: First}}, {id: b, label: {en: Second}}]}\n"
+)
 # Name -> the survey file.
 FILES = {
     "questions alone": habits(SMOKES, DRINKS, budget="2", window=""),
     "public questions, and an invitation": habits(
         SMOKES, budget="1", window="", strata=REGION + "tokens: {kind: invite}\n"
     ),
+    "an item": habits(SMOKES, budget="1", window="", strata=ITEM),
+    "public questions, and an item": habits(SMOKES, budget="1", window="", strata=REGION + ITEM),
 }
 
 

@@ -273,6 +273,21 @@ def test_a_rehearsal_shows_a_report(office: Office) -> None:
     assert missing.status_code == 422
 
 
+def test_a_rehearsal_of_a_form_says_whether_its_item_was_passed(tmp_path: Path) -> None:
+    office = make_office(tmp_path)
+    office.services.surveys.apply(parse_definition(SURVEYS["alone"].encode()))
+    owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'alone')}"
+    item = {"item_text": "Choose B.", "item_choices": "A\nB", "item_answer": "B"}
+    assert send(owner, f"{path}/item", **item).status_code == 303
+    answers = {"q-smoke": "yes", "q-drink": "no", "q-mood": "mid"}
+    for choice, sent in (("a", "failed"), ("b", "passed")):
+        page = send(owner, f"{path}/try", what="form", **answers, **{"q-check": choice})
+        assert f'"strata":{{"check":"{sent}"}}' in html.unescape(page.text)
+    missing = send(owner, f"{path}/try", what="form", **answers)
+    assert (missing.status_code, 'data-field="check"' in missing.text) == (422, True)
+    office.services.close()
+
+
 def test_questions_of_a_form_can_be_added_and_removed(tmp_path: Path) -> None:
     office = make_office(tmp_path)
     office.services.surveys.apply(parse_definition(SURVEYS["alone"].encode()))

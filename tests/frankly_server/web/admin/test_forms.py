@@ -42,12 +42,18 @@ form:
         - {id: low, label: {en: Low}, score: 1}
         - {id: high, label: {en: High}, score: 2}
         - {id: silent, label: {en: "No answer"}, role: no_answer}
+instructed:
+  id: check
+  text: {en: "Choose the second."}
+  choices: [{id: a, label: {en: First}}, {id: b, label: {en: Second}}, {id: c, label: {en: Third}}]
+  answer: b
 """
 PAGES = (
     "/admin/surveys", "/admin/surveys/new", "/admin/people", "/admin/keys", "/admin/account",
     *(f"/admin/surveys/INVITED/{tab}" for tab in (
         "questions", "questions/smokes", "protection", "try", "", "invitations", "intake", "webhook", "file")),
-    *(f"/admin/surveys/SCORED/{tab}" for tab in ("questions", "questions/mood", "protection", "try", "file", "")),
+    *(f"/admin/surveys/SCORED/{tab}" for tab in (
+        "questions", "questions/mood", "questions/check", "protection", "try", "file", "")),
 )  # fmt: skip
 # Forms of other states: without a session, of a running job, and of a second factor.
 ELSEWHERE = {
@@ -59,7 +65,7 @@ ELSEWHERE = {
 VOLATILE = ("audit_events", "sessions", "known_browsers", "pending_sign_ins")
 SAME = ("strength", ["other"])
 CHOICES = ("radio", "checkbox", "select")
-NEEDS = {"label-en": "score"}
+NEEDS = {"label-en": "score", "item_choices": "item_answer"}
 ENTERED = {"numeric": "41", "decimal": "0.37", "date": "2026-06-20"}
 
 
@@ -146,7 +152,7 @@ class Shown(Office):
 
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
-    """An office with every form: a survey by invitation with a webhook, and a form with scores."""
+    """An office with every form: a survey by invitation with a webhook, and a form with scores and an item."""
     made = make_office(tmp_path_factory.mktemp("office"))
     services = made.services
     services.webhooks = Webhooks(services.database, FixedClock(NOW), Post(["hooks.example.org"]))
@@ -410,6 +416,7 @@ ROWS = [
 ]
 SMOKES_ROWS = [("id", "smokes"), ("text-en", "Do you smoke?"), *ROWS]
 ABOUT = {"languages": "en", "title-en": "T", "min_reports": "10"}
+ITEM = {"item_text": "Choose “Often”.", "item_choices": "Never\nOften", "item_answer": "Often"}
 LEVEL = {"block": "smokes", "strength": "other"}
 COUNTS = "region,,no,yes\nnorth,low,120,30\nnorth,high,40,60\nsouth,low,120,30\nsouth,high,40,60"
 INCOME = LEVEL | {"secret": "attribute", "name": "Income", "source": "x", "epsilon": "0.5", "counts": COUNTS,
@@ -437,6 +444,16 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "scores of a question without": ("questions/smokes", [*SMOKES_ROWS, ("score", "1"), ("score", "2")], "score[0]"),
     "a text in another language": ("questions/smokes", [*SMOKES_ROWS, ("label-fr", "Non"), ("label-fr", "Oui")],
                                    "form"),
+    "an answer of a question": ("questions/smokes", [*SMOKES_ROWS, ("answer", "1")], "form"),
+    "an item that asks for nothing": ("item", ITEM | {"item_answer": ""}, "item_answer"),
+    "an item that asks for no choice of it": ("item", ITEM | {"item_answer": "Always"}, "item_answer"),
+    "an item with one choice": ("item", ITEM | {"item_choices": "Often"}, "item_choices"),
+    "an item with equal choices": ("item", ITEM | {"item_choices": "Often\noften"}, "item_choices"),
+    "an item with choices that look the same": ("item", ITEM | {"item_choices": "Often\nОften"}, "item_choices"),
+    "an item with many choices": ("item", ITEM | {"item_choices": "Often" + "\n".join(map(str, range(65)))
+                                                  + "\nOften"}, "item_choices"),
+    "an item without a text": ("item", ITEM | {"item_text": ""}, "item_text"),
+    "an item with a long text": ("item", ITEM | {"item_text": LONG}, "item_text"),
     "more rows than texts": ("questions/smokes", [*SMOKES_ROWS, ("was", "")], "choices"),
     "a typed level beside a strength": ("protection", {"block": "smokes", "strength": "1", "epsilon": "0.37"},
                                         "epsilon"),

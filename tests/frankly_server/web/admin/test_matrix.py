@@ -49,6 +49,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("POST", "/admin/surveys/<survey_id>/questions/<question_id>/move"): "admin",
     ("POST", "/admin/surveys/<survey_id>/questions/<question_id>/copy"): "admin",
     ("POST", "/admin/surveys/<survey_id>/questions/<question_id>/remove"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/item"): "admin",
     ("POST", "/admin/surveys/<survey_id>/text"): "admin",
     ("GET", "/admin/surveys/<survey_id>/protection"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/protection"): "admin",

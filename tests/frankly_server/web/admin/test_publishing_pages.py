@@ -217,6 +217,19 @@ FORMS = {
         },
         "Typed",
     ),
+    "item": (
+        lambda _office: {
+            "item_text": "Choose B.",
+            "item_choices": "Of A\nOf B",
+            "item_answer": "Of B",
+        },
+        "Choose B.",
+    ),
+}
+BAD = {
+    "file": {"file": "name: ["},
+    "text": {"min_reports": "many"},
+    "item": {"item_answer": "Of C"},
 }
 
 
@@ -229,8 +242,7 @@ def test_an_older_tab_does_not_undo_changes_of_another(office: Office, tab: str)
     newer = {"title-en": "Of the second tab", "languages": "en", "min_reports": "60"}
     assert send(client, f"{survey}/text", **newer, seen=form["seen"]).status_code == 303
     draft_before = office.services.surveys.draft("habits")
-    bad = {"file": "name: ["} if tab == "file" else {"min_reports": "many"}
-    corrected = send(client, f"{survey}/{tab}", **(form | bad))
+    corrected = send(client, f"{survey}/{tab}", **(form | BAD[tab]))
     assert corrected.status_code in (400, 422)
     # The form shown for correction has the digest of the draft from which it was filled.
     assert f'name="seen" value="{form["seen"]}"' in corrected.text

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Page of one question, and the buttons of the list of questions."""
 
+import html
 import re
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from frankly_server.surveys.definition import SurveyDefinition
+from frankly_server.surveys.editing import item_words
 from werkzeug.datastructures import MultiDict
 
 from tests.frankly_server.web.admin.office import Office, begin, send, token
@@ -141,6 +143,104 @@ def test_buttons_move_copy_and_remove(office: Office, draft: tuple[FlaskClient, 
     for action in ("move", "copy", "remove"):
         fields = {"direction": "up"} if action == "move" else {}
         assert send(client, f"{address}/unknown/{action}", **fields).status_code == 404
+
+
+ITEM = {"item_text": "Choose “Often”.", "item_choices": "Never\nOften", "item_answer": "often "}
+
+
+def rows_of_the_item(*labels: str) -> list[tuple[str, str]]:
+    ids = ("never", "often", "")
+    return [field for was, label in zip(ids, labels, strict=False) for field in row(was, label)]
+
+
+def test_an_item_is_added_edited_and_removed(
+    office: Office, draft: tuple[FlaskClient, str]
+) -> None:
+    client, address = draft
+    form = html.unescape(client.get(address).text)
+    assert all(text in form for text in item_words("en").choices)
+    item_address = address.removesuffix("questions") + "item"
+    assert send(client, item_address, **ITEM).status_code == 303
+    item = stored(office, address).instructed
+    assert item is not None
+    assert (item.id, item.answer) == ("check", "often")
+    assert "Add an item" not in client.get(address).text
+    assert send(client, item_address, **ITEM).status_code == 422
+    named = ("id", "reads"), ("text-en", "Choose “Always”.")
+    labels = rows_of_the_item("Never", "Often", "Always")
+    # The button of a row moves the mark with its choice.
+    saved = post(client, f"{address}/check", *named, *labels, ("answer", "2"), ("raise", "2"))
+    assert saved.headers["Location"] == f"{address}/reads"
+    item = stored(office, address).instructed
+    assert item is not None
+    assert (item.id, item.answer) == ("reads", "always")
+    assert [choice.id for choice in item.choices] == ["never", "always", "often"]
+    checked = r'value="1" aria-label="Choice 2 is asked for" checked'
+    assert re.findall(r'name="answer" (.* checked)', client.get(f"{address}/reads").text) == [
+        checked
+    ]
+    for action in ("move", "copy"):
+        fields = {"direction": "up"} if action == "move" else {}
+        assert send(client, f"{address}/reads/{action}", **fields).status_code == 404
+    assert send(client, f"{address}/reads/remove").status_code == 303
+    assert stored(office, address).instructed is None
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [*rows_of_the_item("Never", ""), ("answer", "1")],
+        [*rows_of_the_item("Never", "Often", ""), ("answer", "2")],
+        rows_of_the_item("Never", "Often"),
+        [*rows_of_the_item("Never", "Often"), ("answer", "2")],
+        [*rows_of_the_item("Never", "Often"), ("answer", "often")],
+    ],
+    ids=["removed", "an empty row", "none", "no row", "an id"],
+)
+def test_an_item_always_asks_for_one_of_its_choices(
+    office: Office, draft: tuple[FlaskClient, str], fields: list[tuple[str, str]]
+) -> None:
+    client, address = draft
+    send(client, address.removesuffix("questions") + "item", **ITEM)
+    before = stored(office, address)
+    answer = post(client, f"{address}/check", ("id", "check"), ("text-en", "Typed"), *fields)
+    assert (answer.status_code, 'data-field="answer"' in answer.text) == (422, True)
+    assert 'value="Typed"' in answer.text
+    assert stored(office, address) == before
+
+
+def test_beside_counts_there_is_no_item(office: Office, draft: tuple[FlaskClient, str]) -> None:
+    client, address = draft
+    survey = address.removesuffix("/questions")
+    counts = {"block": "tired", "secret": "attribute", "unit": "epsilon", "epsilon": "0.5"}
+    counts |= {"name": "Income", "counts": ",no,yes\nlow,120,30\nhigh,40,60", "source": "a table"}
+    assert send(client, f"{survey}/protection", **counts).status_code == 303
+    page = client.get(address).text
+    assert "item_text" not in page
+    assert "cannot be added, because this survey protects a secret by counts" in page
+    before = stored(office, address)
+    refused = send(client, f"{survey}/item", **ITEM)
+    assert (refused.status_code, stored(office, address)) == (422, before)
+    assert "rests on a prior" in refused.text
+    # The other way round, the protection is refused.
+    assert send(client, f"{survey}/protection", block="tired", strength="1").status_code == 303
+    assert send(client, f"{survey}/item", **ITEM).status_code == 303
+    refused = send(client, f"{survey}/protection", **counts)
+    assert (refused.status_code, "rests on a prior" in refused.text) == (422, True)
+
+
+def test_the_publish_page_says_what_is_sent_of_an_item(
+    office: Office, draft: tuple[FlaskClient, str]
+) -> None:
+    client, address = draft
+    survey = address.removesuffix("/questions")
+    assert "who reads" not in client.get(survey).text
+    send(client, f"{survey}/item", **ITEM)
+    page = " ".join(client.get(survey).text.split())
+    assert (
+        "One item shows who reads: “Choose “Often”.” Of it, only “passed” or “failed” is sent, unprotected."
+        in page
+    )
 
 
 def test_a_page_of_an_older_state_moves_nothing(

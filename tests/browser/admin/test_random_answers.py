@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An analyst reads how many people answered at random, and figures corrected for them, on every way."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from frankly_analyst import Estimates
+from frankly_protocol.documents import SurveyDocument
+from frankly_server.analysis.result import encode
+from frankly_server.store import ReportRow
+from frankly_server.surveys.definition import parse_definition
+
+from tests.browser.admin.conftest import PASSWORD, Desk
+from tests.survey_files import REGION, SMOKES, habits
+
+ITEM = """\
+instructed:
+  id: check
+  text: {en: "To show that you read the questions, please choose “Often”."}
+  choices:
+    - {id: never, label: {en: Never}}
+    - {id: rarely, label: {en: Rarely}}
+    - {id: often, label: {en: Often}}
+    - {id: always, label: {en: Always}}
+  answer: often
+"""
+AT = "2026-06-02T00:00:00Z"
+# Reports by region and result: (symbol 0, symbol 1).
+REPORTS = {
+    ("north", "passed"): (640, 230),
+    ("north", "failed"): (66, 64),
+    ("south", "passed"): (560, 400),
+    ("south", "failed"): (20, 20),
+}
+
+
+def test_figures_beside_each_other(desk: Desk) -> None:
+    surveys = desk.services.surveys
+    surveys.apply(parse_definition(habits(SMOKES, budget="1", window="", strata=REGION + ITEM)))
+    published = surveys.publish("habits")
+    document = SurveyDocument.from_envelope(surveys.envelope(published.survey_id))
+    _receive(desk, document)
+    body = desk.services.analysis.estimates(document.survey)
+    (question,) = body["questions"]
+    said, (_, yes) = question["random_answers"], question["rows"]
+    assert (said["n"], said["failed"], said["law_n"]) == (2000, 170, 170)
+    assert said["random"] == pytest.approx(170 / 2000 * 4 / 3)
+    assert yes["corrected"] == pytest.approx(0.5 + (yes["estimate"] - 0.5) / (1 - said["random"]))
+    # A replay reads the reports and batches, not the counts.
+    assert desk.services.analysis.replay(body) == encode(body)
+    (line,) = [
+        one
+        for one in csv.DictReader(io.StringIO(Estimates.from_json(body).to_csv()))
+        if one["choice"] == "yes"
+    ]
+    assert float(line["corrected"]) == pytest.approx(yes["corrected"])
+    text = str(Estimates.from_json(body))
+    assert "170 of 2,000 reports failed the item that asks for a given choice." in text
+    assert "; corrected " in text
+
+    desk.open("/admin/sign-in")
+    desk.sign_in("ada@example.org", PASSWORD)
+    desk.open(f"/admin/surveys/{document.survey}/estimates")
+    desk.check("random-answers")
+    shown = desk.page.locator("main").inner_text()
+    assert "If some people answered at random" in shown
+    assert "About 11.3% of the people" in shown
+    corrected = desk.page.locator('td[data-th="Corrected"]').all_inner_texts()
+    assert corrected[1].startswith(_percent(yes["corrected"]))
+    assert "each of the 2 choices alike" in shown
+    desk.open(f"/admin/surveys/{document.survey}/estimates?by=region")
+    desk.check("random-answers-by-region")
+    by_region = desk.services.analysis.estimates(document.survey, by="region")["questions"]
+    assert [one["random_answers"]["common"] for one in by_region] == [False, False]
+    texts = desk.page.locator('td[data-th="Corrected"]').all_inner_texts()
+    assert [text.split("%")[0] + "%" for text in texts] == [
+        _percent(row["corrected"]) for one in by_region for row in one["rows"]
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%".replace("-", "−")
+
+
+def _receive(desk: Desk, document: SurveyDocument) -> None:
+    rows: list[ReportRow] = []
+    for (region, result), symbols in REPORTS.items():
+        stratum = f'{{"check":"{result}","region":"{region}"}}'
+        for symbol, n in enumerate(symbols):
+            values: Any = (symbol,)
+            rows += [
+                ReportRow(
+                    document.survey, f"{len(rows) + i:032x}", document.digest, values, stratum
+                )
+                for i in range(n)
+            ]
+    with desk.services.database.transaction("receive and release") as tx:
+        tx.reports.add(rows)
+        released = tx.releases.release(
+            document.survey, document.digest, 10, AT, is_over=lambda: False, item="check"
+        )
+    assert released == len(rows) == 2000
