@@ -20,15 +20,17 @@ class RandomAnswers:
 
     n: int = field(metadata={"description": "Number of reports with a result of the item."})
     failed: int = field(metadata={"description": "Those that failed it."})
-    choices: int = field(metadata={"description": "Number of choices of the item."})
+    choices: int = field(
+        metadata={"description": "Number of choices of the item, in the newest version."}
+    )
     random: float = field(
         metadata={
             "description": "Estimated share of people who answer at random, if all others pass; unbiased, may be "
-            "above 1."
+            "above 1. Of several versions the mean, weighted by reports."
         }
     )
     random_low: float = field(metadata={"description": "Lower end of its interval at `level`."})
-    random_high: float = field(metadata={"description": "Upper end of its interval, at most 1."})
+    random_high: float = field(metadata={"description": "Upper end of its interval."})
     shown: bool = field(
         metadata={
             "description": "Whether rows have corrected figures: the share of all others must be known to a quarter."
@@ -52,8 +54,8 @@ class RandomAnswers:
     )
     law: Mapping[str, Mapping[str, float]] | None = field(
         metadata={
-            "description": "The assumed chances of a random answer, by question and choice; null if there are too "
-            "many combinations.",
+            "description": "The assumed chances of a random answer, by question and choice of the newest version; "
+            "null if there are too many combinations, or a version has none of the choices that `random` states.",
             "json": dict[str, dict[str, float]] | None,
         }
     )
@@ -82,6 +84,10 @@ class RandomAnswers:
         people = (
             f"{self.failed:,} of {self.n:,} reports failed the item that asks for a given choice."
         )
+        if self.random_low >= 1:
+            return [
+                f"{people} That is more than if everybody had answered at random: no figure is corrected."
+            ]
         ends = f"{figure(self.random_low, SHARE)} to {figure(self.random_high, SHARE)}"
         level = f", at a confidence of {100 * rows[0].level:.10g}%" if rows else ""
         share = f"About {figure(self.random, SHARE)} of the people ({ends}{level}) seem to have answered at random"
@@ -90,9 +96,13 @@ class RandomAnswers:
 
     def _effect(self, rows: Sequence[Estimate]) -> str:
         changed = [row for row in rows if row.corrected is not None and row.estimate is not None]
-        if not changed:
+        if not self.shown and self.law is None:
+            return "Figures are not corrected for them: what an answer at random would be has too many combinations."
+        if not self.shown:
             more = "" if not self.missing else f": about {self.missing:,} more reports are needed"
             return f"That is known too roughly to correct figures for them{more}."
+        if not changed:
+            return "No figure here can be corrected for them."
         most = max(changed, key=lambda row: abs((row.corrected or 0) - (row.estimate or 0)))
         return (
             f"Without their answers “{most.label}” would be {figure(most.corrected, most.unit)} instead of "

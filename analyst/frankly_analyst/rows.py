@@ -145,7 +145,8 @@ class Estimate:
     corrected_low: float | None = field(
         default=None,
         metadata={
-            "description": "Lower end of the interval of `corrected` at `level`, by Fieller's method, approximate; "
+            "description": "Lower end of the interval of `corrected` at `level`, by Fieller's method, approximate, "
+            "with the variances of the score interval; "
             "null if the interval is unbounded."
         },
     )

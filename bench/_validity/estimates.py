@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from frankly_server.analysis.random_answers import Scored
 from frankly_server.arrays import FloatArray
-from frankly_server.estimate import estimate
+from frankly_server.estimate.estimator import checked_evidence
 from frankly_server.estimate.margins import normal_quantile
-from frankly_server.estimate.validity import Item, Observed, corrected
+from frankly_server.estimate.validity import Corrected, Item, corrected
 
 from _validity.cells import Cell, Counts, Drawn
 
@@ -34,7 +35,9 @@ class Many:
 def of_all(cell: Cell, drawn: Drawn) -> Many:
     """Return the corrected estimates from all reports."""
     means, covariance = _means(cell, drawn.passed + drawn.failed)
-    return _corrected(cell, means, covariance, drawn.failures)
+    n = (drawn.passed + drawn.failed).sum(axis=1)
+    sides = _sides(cell, means, covariance, n)
+    return _corrected(cell, means, covariance, drawn.failures, sides)
 
 
 def uncorrected(cell: Cell, drawn: Drawn) -> Many:
@@ -43,34 +46,79 @@ def uncorrected(cell: Cell, drawn: Drawn) -> Many:
     return _ratio(means, covariance)
 
 
-def of_passers(cell: Cell, drawn: Drawn) -> FloatArray:
-    """Return the corrected estimates from the reports that passed, ρ + (t − ρ)·f/κ̂."""
-    means, _ = _means(cell, drawn.passed)
-    passed = 1 - drawn.failures / cell.n
-    kept = (passed - 1 / cell.choices) / (1 - 1 / cell.choices)
-    guess = cell.weights @ cell.assumed
-    parts = guess * kept[:, None] + (means - guess) * passed[:, None]
-    return np.asarray(parts[:, 0] / parts[:, 1])
+def of_passers(cell: Cell, drawn: Drawn) -> Many:
+    """Return the corrected estimates if it is known of every report whether it failed."""
+    guess, known = cell.weights @ cell.assumed, drawn.failed.sum(axis=1)
+    means, covariance = _means(cell, drawn.passed)
+    others = drawn.passed.sum(axis=1)
+    n = others + known
+    values = (others[:, None] * means + known[:, None] * guess) / n[:, None]
+    off, random = means - values, guess - values
+    spread = covariance * (others - 1)[:, None, None] + off[:, :, None] * off[:, None, :]
+    total = others[:, None, None] * spread
+    total += known[:, None, None] * random[:, :, None] * random[:, None, :]
+    total /= (n * (n - 1))[:, None, None]
+    within = covariance[:, 0, 0] * others * (others - 1) / (n * (n - 1))
+    sides = _sides(cell, means, covariance, others)
+    if sides is not None:
+        sides = (others / n) ** 2 * sides + total[:, 0, 0] - within
+    return _corrected(cell, values, total, drawn.failures, sides)
+
+
+def _sides(cell: Cell, means: FloatArray, covariance: FloatArray, n: Counts) -> FloatArray | None:
+    """Return the variances of the score interval below and above the estimate, shape (2, surveys).
+
+    None for a ratio. Of a share the variance at θ is least + (most − least)θ − θ², as a report's
+    score has one second moment for the first answer and another one for all others.
+    """
+    if cell.below is not None:
+        return None
+    moments = cell.table.law @ (cell.weights[0] @ cell.table.decoder) ** 2
+    if not np.allclose(moments[1:], moments[1]):
+        raise ValueError(f"{cell.name}: the second moments of other answers differ")
+    a, k, slope = means[:, 0], Z**2 / n, moments[0] - moments[1]
+    lean = k * (slope - 2 * a)
+    at_estimate = np.maximum(0, moments[1] + slope * a - a**2)
+    root = np.sqrt(lean**2 + 4 * (1 + k) * k * at_estimate)
+    normal = Z * np.sqrt(np.maximum(0, covariance[:, 0, 0]))  # rounding
+    below = np.maximum(normal, (root - lean) / (2 * (1 + k)))
+    above = np.maximum(normal, (root + lean) / (2 * (1 + k)))
+    return np.array([below, above]) ** 2 / Z**2
 
 
 def differences(cell: Cell, drawn: Drawn, surveys: int) -> Iterator[float]:
     """Yield the largest difference from the server's own estimates, relative, for some surveys."""
-    many = of_all(cell, drawn)
+    many, known = of_all(cell, drawn), of_passers(cell, drawn)
     targets = [[Fraction(float(w)) for w in row] for row in cell.weights]
     for i in range(surveys):
-        counts = [int(c) for c in drawn.passed[i] + drawn.failed[i]]
-        result = estimate(cell.table.mechanism, counts, targets=targets)
-        item = Item(cell.n, int(drawn.failures[i]), cell.choices)
-        covariance = np.array(result.covariance, dtype=float)
-        values = np.array(result.unbiased, dtype=float)
-        server = corrected([Observed(values, covariance, cell.weights @ cell.assumed, item)], Z)
-        if server is None:
-            continue
-        low, high = server.ends or (-np.inf, np.inf)
-        ours = np.array([many.values[i], many.se[i], many.low[i], many.high[i]])
-        theirs = np.array([server.value, server.se, low, high])
-        same = (ours == theirs) | (np.abs(ours - theirs) <= TOLERANCE * np.maximum(1, np.abs(ours)))
-        yield 0.0 if same.all() else float(np.nanmax(np.abs(ours - theirs)))
+        passed, all_of_them = drawn.passed[i], drawn.passed[i] + drawn.failed[i]
+        failures = Item(cell.n, int(drawn.failures[i]), cell.choices)
+        yield _difference(many, i, _of_server(cell, targets, all_of_them, 0, failures))
+        known_failures = int(drawn.failed[i].sum())
+        yield _difference(known, i, _of_server(cell, targets, passed, known_failures, failures))
+
+
+def _of_server(
+    cell: Cell, targets: list[list[Fraction]], others: Counts, known: int, item: Item
+) -> Corrected | None:
+    """Return the server's figure from the counts of the reports that are not known to have failed."""
+    spans = [0] if cell.below is None else [0, 1]
+    of_figure = tuple(tuple(targets[t]) for t in spans)
+    counts = [int(n) for n in others]
+    evidence = checked_evidence(cell.table.mechanism, counts, of_figure, None)
+    scored = Scored.of(evidence, len(spans), known, cell.assumed, item, 0.95)
+    observed = scored.observed(spans, 1.0)
+    return None if observed is None else corrected([observed], Z)
+
+
+def _difference(many: Many, i: int, server: Corrected | None) -> float:
+    if server is None:
+        return 0.0
+    low, high = server.ends or (-np.inf, np.inf)
+    ours = np.array([many.values[i], many.se[i], many.low[i], many.high[i]])
+    theirs = np.array([server.value, server.se, low, high])
+    same = (ours == theirs) | (np.abs(ours - theirs) <= TOLERANCE * np.maximum(1, np.abs(ours)))
+    return 0.0 if same.all() else float(np.nanmax(np.abs(ours - theirs)))
 
 
 def _means(cell: Cell, counts: Counts) -> tuple[FloatArray, FloatArray]:
@@ -83,7 +131,13 @@ def _means(cell: Cell, counts: Counts) -> tuple[FloatArray, FloatArray]:
     return means, spread / (n - 1)[:, None, None]
 
 
-def _corrected(cell: Cell, means: FloatArray, covariance: FloatArray, failures: Counts) -> Many:
+def _corrected(
+    cell: Cell,
+    means: FloatArray,
+    covariance: FloatArray,
+    failures: Counts,
+    sides: FloatArray | None,
+) -> Many:
     factor = cell.choices / (cell.choices - 1)
     share = failures / cell.n
     random, guess = factor * share, cell.weights @ cell.assumed
@@ -92,21 +146,22 @@ def _corrected(cell: Cell, means: FloatArray, covariance: FloatArray, failures: 
     cross = beside[:, :, None] * guess
     square = variance[:, None, None] * np.outer(guess, guess)
     total = covariance + square + cross + cross.transpose(0, 2, 1)
-    return _ratio(means - random[:, None] * guess, total)
+    excess = np.zeros((2, len(failures))) if sides is None else sides - covariance[:, 0, 0]
+    return _ratio(means - random[:, None] * guess, total, excess)
 
 
-def _ratio(means: FloatArray, covariance: FloatArray) -> Many:
-    """Return the ratios with Fieller's intervals."""
+def _ratio(means: FloatArray, covariance: FloatArray, excess: FloatArray | None = None) -> Many:
+    """Return the ratios with Fieller's intervals; excess : of the variance below and above."""
     a, b = means.T
     aa, ab, bb = covariance[:, 0, 0], covariance[:, 0, 1], covariance[:, 1, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         value = a / b
         se = np.sqrt(np.maximum(0, aa - 2 * value * ab + value**2 * bb)) / np.abs(b)
-        square, half, rest = b**2 - Z**2 * bb, a * b - Z**2 * ab, a**2 - Z**2 * aa
-        reach = np.sqrt(np.maximum(0, half**2 - square * rest)) / square
-        middle, bounded = half / square, square > 0
-    low, high = (
-        np.where(bounded, middle - reach, -np.inf),
-        np.where(bounded, middle + reach, np.inf),
-    )
+        square, half = b**2 - Z**2 * bb, a * b - Z**2 * ab
+        wide = np.maximum(aa + (0 if excess is None else excess), 2 * value * ab - value**2 * bb)
+        reach = np.sqrt(np.maximum(0, half**2 - square * (a**2 - Z**2 * wide)))
+        reach, bounded = np.broadcast_to(reach, (2, len(a))), square > 0
+        low, high = ((half + sign * r) / square for sign, r in zip((-1, 1), reach, strict=True))
+    low = np.where(bounded, np.minimum(low, value), -np.inf)
+    high = np.where(bounded, np.maximum(high, value), np.inf)
     return Many(value, se, low, high)

@@ -89,7 +89,7 @@ def _rows(
         respondent = row.pop(columns.key)
         _require_own_key(last, respondent, lines_by_key, columns)
         token = None if document.token is None else row.pop(columns.token)
-        public = {name: row.pop(name) for name in strata}
+        public = Answer({name: row.pop(name) for name in strata})
         truth = Answer(
             {
                 name: _number(document.questions[name], cell)
@@ -97,15 +97,15 @@ def _rows(
                 if cell or not partial
             }
         )
-        # From here on, only `truth` may contain the answers, because a traceback shows local
-        # variables.
+        # From here on, only `truth` and `public` may contain the answers, because a traceback shows
+        # local variables. Of an instructed item the choice is not sent either.
         del cells, row
-        for answers, questions in ((truth, document.questions), (Answer(public), strata)):
+        for answers, questions in ((truth, document.questions), (public, strata)):
             settled = answers.settled(questions, partial=partial and questions is not strata)
             if isinstance(settled, UnknownChoice):
                 raise _bad(last, settled.detail, settled.field)
         _require_new(last, token, spent, columns, document)
-        yield respondent, truth, public, token
+        yield respondent, truth, public.revealed(), token
 
 
 def placed(fault: UnknownChoice) -> InvalidInput:

@@ -399,7 +399,13 @@ def _views() -> None:
     """
     keys = f"{_hex('d.survey')} AS survey, d.version AS version, 'sha256:' || {_hex('c.document')} AS document"
     for view, table, names, condition in (
-        ("noisy_counts", "batch_counts", ("block", "stratum", "symbol"), ""),
+        (
+            "noisy_counts",
+            "batch_counts",
+            ("block", "stratum", "symbol"),
+            # Reports that failed an instructed item are counted twice (`store.counts`).
+            "WHERE c.stratum NOT LIKE 'failed%'",
+        ),
         (
             "noisy_counts_by_day",
             "batch_counts_by_day",

@@ -29,6 +29,7 @@ from frankly_server.settings import Settings
 from frankly_server.store.reports import reports
 from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
+from scipy.stats import binomtest
 from sqlalchemy import select
 
 from tests.contract.conftest import NOW, ORIGIN, InProcess
@@ -102,23 +103,39 @@ def by_hand(document: SurveyDocument, rows: Sequence[tuple[str, str]]) -> list[t
     assert isinstance(mechanism, DenseMechanism)
     (on, off, *_), n, size = mechanism.weights[0], len(rows), mechanism.answers
     keep, flip = on / mechanism.denominator, off / mechanism.denominator
-    lam = sum(json.loads(strata)["check"] == "failed" for _, strata in rows) / n * 4 / 3
-    v = (lam * 3 / 4) * (1 - lam * 3 / 4) / n * 16 / 9
-    counted, found = Counter(int(symbols) for symbols, _ in rows), list[tuple[float, ...]]()
+    failed = sum(json.loads(strata)["check"] == "failed" for _, strata in rows)
+    lam = failed / n * 4 / 3
+    v = failed / n * (1 - failed / n) / n * 16 / 9
+    # From two on, the step, it is known who failed, and these count by the law.
+    known = failed if failed >= document.release_step else 0
+    others = [
+        symbols for symbols, strata in rows if not known or json.loads(strata)["check"] == "passed"
+    ]
+    counted, found = Counter(map(int, others)), list[tuple[float, ...]]()
     for choice in range(size):
-        share = counted[choice] / n
-        t, rho = (share - flip) / (keep - flip), 1 / size
-        var = share * (1 - share) / (n - 1) / (keep - flip) ** 2
-        covariance = lam * (t - rho) / n  # of t and 1 − λ̂
-        # a − θb with a = t − λ̂ρ and b = 1 − λ̂.
-        a, b = t - lam * rho, 1 - lam
-        aa = var + rho**2 * v + 2 * rho * covariance
-        ab = covariance + rho * v
-        theta = a / b
-        se = sqrt(max(0.0, aa - 2 * theta * ab + theta**2 * v)) / b
-        square, half, rest = b**2 - Z**2 * v, a * b - Z**2 * ab, a**2 - Z**2 * aa
-        reach = sqrt(max(0.0, half**2 - square * rest)) / square
-        found.append((theta, se, half / square - reach, half / square + reach))
+        m, rho = len(others), 1 / size
+        share = counted[choice] / m
+        t = (share - flip) / (keep - flip)
+        mean = (m * t + known * rho) / n
+        between = (m * (t - mean) ** 2 + known * (rho - mean) ** 2) / n / (n - 1)
+        plain = between + m * share * (1 - share) / (keep - flip) ** 2 / n / (n - 1)
+        covariance = lam * (mean - rho) / n  # of the mean and 1 − λ̂
+        # a − θb with a = mean − λ̂ρ and b = 1 − λ̂.
+        a, b, ab = mean - lam * rho, 1 - lam, covariance + rho * v
+        theta, more = a / b, rho**2 * v + 2 * rho * covariance
+        se = sqrt(max(0.0, plain + more - 2 * theta * ab + theta**2 * v)) / b
+        ends = []
+        # The score interval: Wilson's, or the normal one where that is wider.
+        wilson = binomtest(counted[choice], m).proportion_ci(0.95, "wilson")
+        normal = Z * sqrt(share * (1 - share) / (m - 1))
+        both = (-1, min(wilson.low, share - normal)), (1, max(wilson.high, share + normal))
+        for sign, end in both:
+            distance = ((end - flip) / (keep - flip) - t) * m / n
+            aa = max((distance / Z) ** 2 + between + more, 2 * theta * ab - theta**2 * v)
+            square, half = b**2 - Z**2 * v, a * b - Z**2 * ab
+            reach = sqrt(max(0.0, half**2 - square * (a**2 - Z**2 * aa)))
+            ends.append((half + sign * reach) / square)
+        found.append((theta, se, *ends))
     return found
 
 

@@ -218,6 +218,16 @@ def test_a_saved_result_replays(served: Served, tmp_path: Path, monkeypatch: pyt
     )
     assert front.run(["replay", str(tmp_path / "result.json"), "--json"]) == 6
     assert json.loads(capsys.readouterr().err)["code"] == "integrity"
+    # Cells of joint tables have names beyond ASCII; what is no result is refused by name.
+    crosstab = ["--crosstab", "smokes", "--crosstab", "drinks"]
+    assert front.run(["estimates", served.site.survey, *where, "--result", *crosstab]) == 0
+    (tmp_path / "result.json").write_bytes(capsys.readouterr().out.encode())
+    assert front.run(["replay", str(tmp_path / "result.json")]) == 0
+    for wrong in (b"\xff", b"{", b"[" * 100_000):
+        (tmp_path / "result.json").write_bytes(wrong)
+        capsys.readouterr()
+        assert front.run(["replay", str(tmp_path / "result.json"), "--json"]) == 3
+        assert json.loads(capsys.readouterr().err)["code"] == "json_invalid"
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

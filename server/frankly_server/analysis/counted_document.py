@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
@@ -31,13 +31,15 @@ class Received:
     """A document with its counts (cells) by key.
 
     release : number (1, 2, …) of the newest release in the cells; 0 if there is none. batches : the
-    batches in the cells, of a document with an instructed item.
+    batches in the cells, of a document with an instructed item. failures : cells of reports that are
+    known to have failed it, and that other cells count too.
     """
 
     document: SurveyDocument
     cells: Mapping[Key, CellCounts]
     release: int
     batches: tuple[ReleasedBatch, ...] = ()
+    failures: Mapping[Blocks, CellCounts] = field(default_factory=dict)
 
     @classmethod
     def of(cls, envelope: bytes, cells: Mapping[Key, CellCounts], release: int) -> "Received":

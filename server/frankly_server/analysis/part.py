@@ -2,7 +2,7 @@
 """One document's part in a table: its blocks and counts, and the targets over its joint answers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 
@@ -162,6 +162,11 @@ class Part:
             for block in self.blocks
             for question in block.questions
         )
+
+    def without(self, some: "Part") -> "Part":
+        """Return the part without some of its reports."""
+        left = {symbols: n - some.tally.get(symbols, 0) for symbols, n in self.tally.items()}
+        return replace(self, n=self.n - some.n, tally=left)
 
     def evidence(self, targets: Targets) -> Evidence:
         """Return the evidence of the counts about targets over the joint answers."""

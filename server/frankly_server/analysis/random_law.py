@@ -20,7 +20,7 @@ Stated = Mapping[str, Mapping[str, Fraction]]
 """Weights of choices, by question; they need not sum to 1."""
 Pattern = tuple[str, ...]
 
-MOST_ANSWERS: Final = 1 << 17
+MOST_ANSWERS: Final = 1 << 14
 """Largest number of joint answers of some questions, and those their rules name, that is enumerated."""
 
 
@@ -29,7 +29,8 @@ def random_law(
 ) -> tuple[Fraction, ...] | None:
     """Return the chances of the joint answers to some questions, row-major, the last one fastest.
 
-    None if there are too many joint answers.
+    None if there are too many joint answers, or if a question has a stated law without any weight on
+    the choices that it has in this document.
     """
     known = document.questions
     needed = {question.id for question in questions}
@@ -37,7 +38,13 @@ def random_law(
         if question.id in needed and question.ask_if is not None:
             needed.add(question.ask_if.question)
     asked = [question for question in known.values() if question.id in needed]
-    if prod(len(question.choices) for question in asked) > MOST_ANSWERS:
+    stated = {
+        q.id: {c.id: stated[q.id].get(c.id, Fraction(0)) for c in q.choices}
+        for q in asked
+        if q.id in stated
+    }
+    is_empty = any(not any(weights.values()) for weights in stated.values())
+    if is_empty or prod(len(question.choices) for question in asked) > MOST_ANSWERS:
         return None
     chances: dict[Pattern, Fraction] = {(): Fraction(1)}
     names: list[str] = []

@@ -5,7 +5,8 @@ The document alone determines which counts are stored (`store.Layout`), and so t
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import Any, Protocol
 
@@ -17,8 +18,10 @@ from frankly_server.analysis.request import Request
 from frankly_server.forms import counted_blocks, counted_symbols
 from frankly_server.store import (
     NO_NUMBER,
+    CountKey,
     DocumentRow,
     Layout,
+    PairKey,
     Transaction,
     day_of,
     is_masked,
@@ -47,19 +50,14 @@ def received(tx: Transaction, row: DocumentRow, *, only_counts: bool = False) ->
     only_counts : skip blocks whose counts are not stored, instead of reading their reports.
     """
     source = Received.of(row.envelope, {}, tx.batches.newest(row.digest))
-    source = source.with_batches(tx.batches.of_document(row.digest))
+    source = _with_results(tx, row, source)
     layout = Layout.of(source.document)
-    totals: Counter[Key] = Counter()
-    tallies: Tallies = defaultdict(Counter)
-    for count, n in tx.counts.of_document(row.digest).items():
-        key = ((count.block,), count.stratum, ALL_TIME)
-        totals[key] += n
-        # Large sets have no counts by symbol; their pair counts are read below.
-        if layout.radices[count.block]:
-            tallies[key][layout.parts(count.block, count.symbol)] += n
-    for block in layout.sets:
-        for pair, n in tx.counts.pairs(row.digest, block, block).items():
-            tallies[(block,), pair.stratum, ALL_TIME][pair.symbol, pair.other_symbol] += n
+    pairs = {
+        pair: n
+        for block in layout.sets
+        for pair, n in tx.counts.pairs(row.digest, block, block).items()
+    }
+    cells = _single_blocks(layout, tx.counts.of_document(row.digest), pairs)
     uncounted = [
         (i,)
         for i, block in enumerate(counted_blocks(source.document))
@@ -67,9 +65,45 @@ def received(tx: Transaction, row: DocumentRow, *, only_counts: bool = False) ->
         and not isinstance(block.mechanism, AgreementMechanism)
         and not only_counts
     ]
-    return source.with_cells(_cells(totals, tallies)).with_cells(
-        _from_reports(tx, row, source, uncounted)
-    )
+    return source.with_cells(cells).with_cells(_from_reports(tx, row, source, uncounted))
+
+
+def _single_blocks(
+    layout: Layout, singles: Mapping[CountKey, int], pairs: Mapping[PairKey, int]
+) -> dict[Key, CellCounts]:
+    """Return the cells of single blocks; of `pairs` only those of positions of large sets are used."""
+    totals: Counter[Key] = Counter()
+    tallies: Tallies = defaultdict(Counter)
+    for count, n in singles.items():
+        key = ((count.block,), count.stratum, ALL_TIME)
+        totals[key] += n
+        # Large sets have no counts by symbol, but pair counts.
+        if layout.radices[count.block]:
+            tallies[key][layout.parts(count.block, count.symbol)] += n
+    for pair, n in pairs.items():
+        if pair.block == pair.other:
+            tallies[(pair.block,), pair.stratum, ALL_TIME][pair.symbol, pair.other_symbol] += n
+    return _cells(totals, tallies)
+
+
+def _with_results(tx: Transaction, row: DocumentRow, source: Received) -> Received:
+    """Return the document with what is known of its instructed item up to `source.release`."""
+    if source.document.instructed is None:
+        return source
+    layout = Layout.of(source.document)
+    singles, pairs = tx.counts.failures(row.digest, source.release)
+    cells = _single_blocks(layout, singles, pairs)
+    for pair, n in pairs.items():
+        if pair.block != pair.other:
+            key = ((pair.block, pair.other), pair.stratum, ALL_TIME)
+            joint = layout.parts(pair.block, pair.symbol) + layout.parts(
+                pair.other, pair.other_symbol
+            )
+            cell = cells.get(key, CellCounts(0, {}))
+            cells[key] = CellCounts(cell.n + n, {**cell.tally, joint: n})
+    failures = {blocks: cell for (blocks, _, _), cell in cells.items()}
+    batches = tx.batches.of_document(row.digest)
+    return replace(source.with_batches(batches), failures=failures)
 
 
 def with_tables(
@@ -134,7 +168,7 @@ def replayed(
     dated = (
         _from_reports(tx, row, source, single, source.release, periods) if request.is_dated else {}
     )
-    return source.with_batches(batches).with_cells(cells).with_cells(dated)
+    return _with_results(tx, row, source).with_cells(cells).with_cells(dated)
 
 
 def _from_reports(

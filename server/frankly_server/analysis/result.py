@@ -20,9 +20,10 @@ from frankly_server import rational
 from frankly_server.analysis.comparing import comparisons
 from frankly_server.analysis.completion import Shares, completions_json
 from frankly_server.analysis.contrasts import Sample
-from frankly_server.analysis.counted_document import Blocks, Key, Received
+from frankly_server.analysis.counted_document import Blocks, CellCounts, Key, Received
 from frankly_server.analysis.groups import Group, groups_of
 from frankly_server.analysis.part import Part
+from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.pooling import BETA, pool
 from frankly_server.analysis.random_answers import Results, correct, require_stated, results_of
 from frankly_server.analysis.request import Request
@@ -167,10 +168,13 @@ def _question(
             "random_answers": None,
             **NO_PRODUCTS,
         }, None
-    parts = [_part(source, keys, table) for source, keys in used]
+    parts = [
+        _part(source, [source.cells[key] for key in keys], table, _received(source, keys))
+        for source, keys in used
+    ]
     pooled = pool(parts, request)
     body = table_json(table, parts, pooled, request, digests, group.name)
-    failed = [_failed(source, keys, table) for source, keys in used]
+    failed = [_failed(source, keys, table, group) for source, keys in used]
     with_failed = list(zip([source for source, _ in used], parts, failed, strict=True))
     places = target_places(table)
     figures, random_answers = correct(table, with_failed, pooled, results, places, request)
@@ -195,25 +199,30 @@ def _keys(source: Received, table: Table, group: Group) -> list[Key]:
     return [] if blocks is None else source.within(blocks, group.by, group.choice, group.period)
 
 
-def _part(source: Received, keys: Sequence[Key], table: Table) -> Part:
+def _part(
+    source: Received, cells: Sequence[CellCounts], table: Table, received: int | None = None
+) -> Part:
     tally: dict[tuple[int, ...], int] = {}
-    n_reports = 0
-    for key in keys:
-        n_reports += source.cells[key].n
-        for symbols, n in source.cells[key].tally.items():
+    for cell in cells:
+        for symbols, n in cell.tally.items():
             tally[symbols] = tally.get(symbols, 0) + n
+    n_reports = sum(cell.n for cell in cells)
     positions = blocks_of(source.document, table.questions) or ()
     counted = counted_blocks(source.document)
     blocks = tuple(counted[i] for i in positions)
-    cells = cell_weights(blocks, table)
-    targets = cells if table.shares else rational.product(part_targets(table), cells)
-    return Part(blocks, n_reports, tally, targets, source.document.strata, _received(source, keys))
+    weights = cell_weights(blocks, table)
+    targets = weights if table.shares else rational.product(part_targets(table), weights)
+    return Part(blocks, n_reports, tally, targets, source.document.strata, received)
 
 
-def _failed(source: Received, keys: Sequence[Key], table: Table) -> Part | None:
+def _failed(source: Received, keys: Sequence[Key], table: Table, group: Group) -> Part | None:
     """Return the part of the reports that are known to have failed the instructed item, or None."""
-    failing = [key for key in keys if source.failed(key)]
-    return _part(source, failing, table) if failing else None
+    cells = [source.cells[key] for key in keys if source.failed(key)]
+    blocks = blocks_of(source.document, table.questions)
+    # Batches of failures are over all strata and days, so they are not known of a group.
+    if group.by is None and group.period == ALL_TIME and blocks is not None:
+        cells += [source.failures[blocks]] if blocks in source.failures else []
+    return _part(source, cells, table) if cells else None
 
 
 def _received(source: Received, keys: Sequence[Key]) -> int:

@@ -273,10 +273,10 @@ def _uncut(pooled: Pooled, spans: Sequence[int], row: Mapping[str, Any]) -> Ends
 
 
 def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> list[str]:
-    value, possible = row["estimate"], _possible(target)
-    if possible[0] == possible[1]:  # a known constant
+    value, limits = row["estimate"], possible(target)
+    if limits[0] == limits[1]:  # a known constant
         return [flag for flag in row["flags"] if flag != "few_informative"]
-    is_share = possible == (0.0, 1.0) and (
+    is_share = limits == (0.0, 1.0) and (
         target.over is not None or set(rational.distinct(target.weights)) <= {0, 1}
     )
     outside = (
@@ -285,11 +285,11 @@ def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> lis
     return [
         *row["flags"],
         *outside,
-        *row_flags(value, ends, possible, None, row.get("worst_case_se")),
+        *row_flags(value, ends, limits, None, row.get("worst_case_se")),
     ]
 
 
-def _possible(target: Target) -> tuple[float, float]:
+def possible(target: Target) -> tuple[float, float]:
     """Return the smallest and largest value of a target; ±∞ for a ratio that may be unbounded."""
     if target.over is None:
         values = rational.distinct(target.weights)

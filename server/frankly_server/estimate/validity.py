@@ -71,9 +71,9 @@ class Item:
         return max(0, needed - self.n)
 
     def ends(self, z: float) -> Ends:
-        """Return the score interval of λ, cut at 1. z : normal quantile of its level."""
+        """Return the score interval of λ. z : normal quantile of its level."""
         low, high = score(self.failed / self.n, self.n, _SHARE, z)
-        return min(1.0, low * self._factor), min(1.0, high * self._factor)
+        return low * self._factor, high * self._factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,8 @@ class Observed:
     values, covariance : the estimates (a, b), shape (2,), and their covariance for independent
         draws, shape (2, 2). random : (a, b) of somebody who answers at random. item : results of the
         item among the reports of the document, or of more of its reports. weight : of this document
-        among several.
+        among several. sides : variances of a to use for the lower and the upper end, such as those
+        of its score interval; None for that of the covariance.
     """
 
     values: FloatArray
@@ -91,6 +92,13 @@ class Observed:
     random: FloatArray
     item: Item
     weight: float = 1.0
+    sides: tuple[float, float] | None = None
+
+    @property
+    def excess(self) -> FloatArray:
+        """How much the variances for the two ends are above that of the covariance, shape (2,)."""
+        known = float(self.covariance[0, 0])
+        return self.weight**2 * (np.array(self.sides or (known, known)) - known)
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """Return κ·(a, b), as estimated by (a, b) − λ̂·(random a, random b), and its covariance.
@@ -109,6 +117,24 @@ class Observed:
         return (self.weight * (self.values - item.random * random), self.weight**2 * covariance)
 
 
+def without_noise_of(
+    failed: int, mean: FloatArray, spread: FloatArray, random: FloatArray, n: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return estimates and their covariance if `failed` of `n` reports are known to have failed.
+
+    Their scores have the mean `random` whatever they sent, so this takes their place: the estimates
+    have the same mean and less noise, and depend less on the law of those who passed by chance.
+
+    mean, spread : of the other reports' scores, the mean, shape (t,), and the mean of
+        (d − mean)(d − mean)ᵀ, shape (t, t). n ≥ 2.
+    """
+    others = n - failed
+    values = (others * mean + failed * random) / n
+    off, known = mean - values, random - values
+    total = others * (spread + np.outer(off, off)) + failed * np.outer(known, known)
+    return values, total / (n * (n - 1))
+
+
 @dataclass(frozen=True, slots=True)
 class Corrected:
     """A corrected figure. ends : None if the interval is unbounded. se : by the delta method."""
@@ -122,7 +148,8 @@ def corrected(parts: Sequence[Observed], z: float) -> Corrected | None:
     """Return the figure corrected for random answers; None if its denominator is estimated as 0.
 
     parts : one per document, of different people. The interval is Fieller's [Fieller 1954]: a − θb
-    has the mean 0 at the true θ. It is approximate. z : normal quantile of its level.
+    has the mean 0 at the true θ; with `sides` each end has its own variance, as score intervals have.
+    It is approximate, and contains the figure. z : normal quantile of its level.
     """
     moments = [part.moments() for part in parts]
     a, b = (float(v) for v in sum((mean for mean, _ in moments), np.zeros(2)))
@@ -133,12 +160,19 @@ def corrected(parts: Sequence[Observed], z: float) -> Corrected | None:
     aa, ab, bb = (float(covariance[i]) for i in ((0, 0), (0, 1), (1, 1)))
     se = sqrt(max(0.0, aa - 2 * value * ab + value**2 * bb)) / abs(b)
     # {θ : (a − θb)² ≤ z²(aa − 2θ·ab + θ²·bb)}, a quadratic in θ.
-    square, half, rest = b**2 - z**2 * bb, a * b - z**2 * ab, a**2 - z**2 * aa
+    square, half = b**2 - z**2 * bb, a * b - z**2 * ab
     if square <= 0:
         return Corrected(value, se, None)
-    reach = sqrt(max(0.0, half**2 - square * rest)) / square
-    middle = half / square
-    return Corrected(value, se, (middle - reach, middle + reach))
+    ends = []
+    for sign, excess in zip(
+        (-1, 1), sum((part.excess for part in parts), np.zeros(2)), strict=True
+    ):
+        # With few reports the variance at `value` is estimated as 0 or less; the set then is `value`.
+        wide = max(aa + float(excess), 2 * value * ab - value**2 * bb)
+        reach = sqrt(max(0.0, half**2 - square * (a**2 - z**2 * wide)))
+        ends.append((half + sign * reach) / square)
+    # rounding: the set contains the figure in exact arithmetic
+    return Corrected(value, se, (min(ends[0], value), max(ends[1], value)))
 
 
 def law_test(values: FloatArray, covariance: FloatArray) -> tuple[float, int, float] | None:
@@ -159,9 +193,12 @@ def law_test(values: FloatArray, covariance: FloatArray) -> tuple[float, int, fl
 
 
 def same_share(items: Sequence[Item]) -> float | None:
-    """Return the p-value of Pearson's test that groups fail equally often; None if all or none do."""
+    """Return the p-value of Pearson's test that groups fail equally often.
+
+    None if all or none do, or if their items have different numbers of choices.
+    """
     n, failed = sum(item.n for item in items), sum(item.failed for item in items)
-    if len(items) < 2 or not 0 < failed < n:
+    if len(items) < 2 or not 0 < failed < n or len({item.choices for item in items}) > 1:
         return None
     share = failed / n
     off = [(item.failed - item.n * share) / sqrt(item.n * share * (1 - share)) for item in items]

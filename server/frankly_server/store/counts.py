@@ -3,16 +3,30 @@
 
 `statistics.Layout` determines which counts a report increments. Counts by day are stored for each
 block separately, by the UTC day of the release. Pairs of blocks are not counted by day, because
-trends do not need these counts. All counts can be rebuilt from the reports.
+trends do not need these counts. All these counts can be rebuilt from the reports.
+
+With an instructed item, reports that failed it are counted once more, by themselves, if their rows
+do not say so (`store.releases`): in *batches of failures* over all strata, each of at least a step.
+Those that still wait for enough others are in no estimate. Rebuilding keeps these counts.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from frankly_protocol.errors import FranklyError
-from sqlalchemy import BigInteger, CheckConstraint, Integer, SmallInteger, String, Table, select
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ColumnElement,
+    Integer,
+    SmallInteger,
+    String,
+    Table,
+    func,
+    select,
+)
 
 from frankly_server.store.access import TableAccess
 from frankly_server.store.batches import batches, day_of
@@ -59,6 +73,9 @@ counts_by_day = Table(
 )
 
 _TABLES: Final = (counts, pair_counts, counts_by_day)
+_FAILURES: Final = "failed"
+"""First word of the stratum of reports that are counted a second time, because they failed."""
+_WAITING: Final = f"{_FAILURES}, waiting"
 _CHUNK: Final = 10_000  # rows per statement; limits its parameters when rebuilding a large survey
 _layouts: Final[dict[str, Layout]] = {}  # by digest; documents never change
 
@@ -180,6 +197,48 @@ class CountsTables(TableAccess):
         self._write(tally)
         return numbers
 
+    def add_failures(
+        self, survey: str, digest: str, release: int, strata: Collection[str], step: int
+    ) -> None:
+        """Count reports of a release, of some strata, once more as waiting failures.
+
+        If at least `step` wait after this, they become the batch of failures of this release.
+        """
+        if not strata:
+            return
+        tally, layout = _Tally(), self._layout(digest)
+        for reports in ReleasedReports(self._connection).of_document(survey, digest, release):
+            if reports.stratum in strata:
+                tally.add(digest, layout, reports._replace(stratum=_WAITING), "")
+        tally.by_day.clear()
+        self._write(tally)
+        waiting = (counts.c.document == digest) & (counts.c.stratum == _WAITING)
+        # Every report increments one count of block 0.
+        of_reports = select(func.sum(counts.c.n)).where(waiting, counts.c.block == 0)
+        if (self._connection.scalar(of_reports) or 0) >= step:
+            for table in (counts, pair_counts):
+                condition = (table.c.document == digest) & (table.c.stratum == _WAITING)
+                self._update(table, condition, stratum=f"{_FAILURES} {release}")
+
+    def failures(
+        self, digest: str, newest: int
+    ) -> tuple[Mapping[CountKey, int], Mapping[PairKey, int]]:
+        """Return counts, and counts of pairs, of all batches of failures up to release `newest`."""
+        singles, pairs = Counter[CountKey](), Counter[PairKey]()
+        for key, n in self._read(counts, CountKey, digest):
+            if _release_of(key.stratum) <= newest:
+                singles[key._replace(stratum=_FAILURES)] += n
+        for pair, n in self._read(pair_counts, PairKey, digest):
+            if _release_of(pair.stratum) <= newest:
+                pairs[pair._replace(stratum=_FAILURES)] += n
+        return singles, pairs
+
+    def _read(self, table: Table, key_type: Any, digest: str) -> list[tuple[Any, int]]:
+        columns = [table.c[name] for name in key_type._fields]
+        is_batch = table.c.stratum.startswith(f"{_FAILURES} ")
+        query = select(*columns, table.c.n).where(table.c.document == digest, is_batch)
+        return [(key_type(*key), n) for *key, n in self._connection.execute(query)]
+
     def of_document(self, digest: str) -> Mapping[CountKey, int]:
         """Return the counts of one document."""
         return self._stored(counts, CountKey, counts.c.document == digest)
@@ -232,7 +291,8 @@ class CountsTables(TableAccess):
             self._connection.exec_driver_sql(f"LOCK TABLE {tables} IN EXCLUSIVE MODE")
         tally = self._tally(survey_id)
         for digest in self._digests(survey_id):
-            self.erase(digest)
+            for table in _TABLES:
+                self._delete(table, ~_again(table), document=digest)
         self._write(tally)
         # Every report increments one count of block 0, so these counts sum to the number of
         # reports.
@@ -257,7 +317,7 @@ class CountsTables(TableAccess):
 
     def _stored(self, table: Table, key_type: Any, *conditions: Any) -> dict[Any, int]:
         columns = [table.c[name] for name in key_type._fields]
-        query = select(*columns, table.c.n).where(*conditions)
+        query = select(*columns, table.c.n).where(*conditions, ~_again(table))
         return {key_type(*key): n for *key, n in self._connection.execute(query)}
 
     def _layout(self, digest: str) -> Layout | None:
@@ -283,6 +343,16 @@ def _differences(stored: Mapping[Any, int], recounted: Mapping[Any, int]) -> Ite
         for key in sorted(stored.keys() | recounted.keys())
         if stored.get(key, 0) != recounted.get(key, 0)
     ]
+
+
+def _again(table: Table) -> ColumnElement[bool]:
+    """Return the condition of counts of reports that are counted a second time."""
+    return table.c.stratum.startswith(_FAILURES)
+
+
+def _release_of(stratum: str) -> int:
+    """Return the release of a batch of failures."""
+    return int(stratum.removeprefix(f"{_FAILURES} "))
 
 
 def _number_of(symbol: Any) -> int:

@@ -8,7 +8,8 @@ exports use only complete batches; for pending reports the server shows only a s
 With an instructed item a pending report's stratum also says whether it passed. This has no influence
 on when it is released: a cell is released as a whole. It becomes two batches, of those that passed
 and of those that failed, if both have at least `step` reports. Otherwise it becomes one whose reports
-no longer say it, and only the number of those that failed is kept.
+no longer say it, and the number of those that failed is kept with it. If at least `step` passed, the
+counts of those that failed wait for those of other cells, and are released with them (`CountsTables`).
 """
 
 import json
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from frankly_protocol import canonical
-from frankly_protocol.questions import FAILED, PASSED, RESULTS
+from frankly_protocol.questions import FAILED, PASSED
 from sqlalchemy import func, select, text
 
 from frankly_server.store.access import TableAccess
@@ -60,6 +61,15 @@ _SETTLE: Final = {
     "sqlite": "UPDATE tokens SET settled = 1 WHERE survey = :survey AND spent AND NOT settled",
 }
 _OF_RELEASE: Final = "survey = :survey AND document = :document AND release = :release"
+# As above: written in the order of their keys, in one statement, so that neither place nor
+# transaction shows which of the rows had which stratum.
+_JOIN: Final = {
+    "postgresql": f"""
+        WITH moved AS (DELETE FROM reports WHERE {_OF_RELEASE} AND strata IN (:one, :other) RETURNING id, symbols)
+        INSERT INTO reports (survey, id, document, symbols, strata, release)
+        SELECT :survey, id, :document, symbols, :joined, CAST(:release AS integer) FROM moved ORDER BY id""",  # noqa: S608
+    "sqlite": f"UPDATE reports SET strata = :joined WHERE {_OF_RELEASE} AND strata IN (:one, :other)",  # noqa: S608
+}
 
 
 class Releases(TableAccess):
@@ -100,7 +110,7 @@ class Releases(TableAccess):
         self._run(_RELEASE[dialect].format(pending=_PENDING, cell=cell), values)
         if is_over():
             self._release_remainder(values, _WITHHELD if item is None else _WITHHELD_WITH_ITEM)
-        failed = {} if item is None else self._forget_results(values, item)
+        failed = {} if item is None else self._forget_results(survey, digest, values, item)
         self._run(_SETTLE[dialect], values)
         numbers = CountsTables(self._connection).add(survey, digest, release, day_of(released))
         batches.add(digest, release, released, numbers, failed)
@@ -126,7 +136,9 @@ class Releases(TableAccess):
         )
         self._run(withheld, values)
 
-    def _forget_results(self, values: dict[str, Any], item: str) -> Mapping[str, int]:
+    def _forget_results(
+        self, survey: str, digest: str, values: dict[str, Any], item: str
+    ) -> Mapping[str, int]:
         """Join the cells of a release in which too few passed or failed, so that no row says who.
 
         Returns how many failed the item, by the stratum of each batch.
@@ -135,16 +147,27 @@ class Releases(TableAccess):
         cells: dict[str, dict[str, int]] = defaultdict(dict)
         for stratum, n in self._run(query, values).all():
             cells[without(stratum, item)][stratum] = n
-        failed = dict[str, int]()
+        failed, joins, few, step = (
+            dict[str, int](),
+            list[dict[str, str]](),
+            list[str](),
+            values["step"],
+        )
         for joined, numbers in cells.items():
             failing = {s: n for s, n in numbers.items() if json.loads(s)[item] == FAILED}
-            if len(numbers) == len(RESULTS) and min(numbers.values()) >= values["step"]:
+            n_failed = sum(failing.values())
+            n_passed = sum(numbers.values()) - n_failed
+            if min(n_passed, n_failed) >= step:
                 failed |= dict.fromkeys(numbers, 0) | failing
                 continue
-            failed[joined] = sum(failing.values())
-            change = f"UPDATE reports SET strata = :joined WHERE {_OF_RELEASE} AND strata = :told"  # noqa: S608
-            for told in numbers:
-                self._run(change, values | {"joined": joined, "told": told})
+            failed[joined] = n_failed
+            joins.append({"joined": joined, "one": min(numbers), "other": max(numbers)})
+            # Otherwise the counts of all less those of the failures would be of a few who passed.
+            few += failing if n_passed >= step else ()
+        # Before the rows lose what they say.
+        CountsTables(self._connection).add_failures(survey, digest, values["release"], few, step)
+        for names in joins:
+            self._run(_JOIN[self._connection.dialect.name], values | names)
         return failed
 
     def _run(self, statement: str, values: dict[str, Any]) -> Any:

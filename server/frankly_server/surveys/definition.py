@@ -148,7 +148,7 @@ def _require_few_choices(questions: Sequence[QuestionDefinition], where: str) ->
         if len(question.choices) > MAX_FEW_CHOICES:
             raise custom(
                 Problem.CHOICES_COUNT,
-                f"a {where} question has 2 to {MAX_FEW_CHOICES} choices, "
+                f"{where} has 2 to {MAX_FEW_CHOICES} choices, "
                 f"{question.id} has {len(question.choices)}",
             )
 
@@ -167,7 +167,7 @@ def _form_questions(
             Problem.DEFINITION_INVALID,
             f"a form has at most {MAX_QUESTIONS} questions and boxes; this one has {len(items)}",
         )
-    _require_few_choices(questions, "form")
+    _require_few_choices(questions, "a form question")
     total = sum(len(item.choices) for item in items)
     if total > MAX_CHOICES:
         raise custom(
@@ -318,7 +318,7 @@ class SurveyDefinition(ClosedModel):
     def _with_large_cells(
         cls, strata: tuple[QuestionDefinition, ...], info: ValidationInfo
     ) -> tuple[QuestionDefinition, ...]:
-        _require_few_choices(strata, "public")
+        _require_few_choices(strata, "a public question")
         fields = info.data
         # Fields missing here were invalid, and their errors are already reported.
         if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:
@@ -344,7 +344,7 @@ class SurveyDefinition(ClosedModel):
     ) -> InstructedDefinition | None:
         if item is None:
             return None
-        _require_few_choices([item], "instructed")
+        _require_few_choices([item], "an instructed item")
         protections = [
             levels for block in info.data.get("blocks", ()) for levels in block.protections
         ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal
 
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
@@ -191,13 +191,16 @@ class InstructedDefinition(QuestionDefinition):
 
     answer: Slug
 
-    @model_validator(mode="after")
-    def _asks_for_a_choice(self) -> Self:
-        if self.answer not in {choice.id for choice in self.choices}:
+    @field_validator("answer")
+    @classmethod
+    def _that_is_a_choice(cls, answer: str, info: ValidationInfo) -> str:
+        choices = info.data.get("choices")  # missing if they are invalid themselves
+        if choices is not None and answer not in {choice.id for choice in choices}:
+            ids = ", ".join(choice.id for choice in choices)
             raise custom(
-                Problem.DEFINITION_INVALID, "answer is the id of the choice that the item asks for"
+                Problem.DEFINITION_INVALID, f"write the id of the choice that it asks for: {ids}"
             )
-        return self
+        return answer
 
 
 class FormQuestionDefinition(Wanted, QuestionDefinition):

@@ -15,6 +15,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.analysis.counted_document import CellCounts, Key, Received
 from frankly_server.estimate.margins import normal_quantile
 from frankly_server.store import ReleasedBatch
+from scipy.stats import binomtest
 
 from tests.frankly_protocol.samples import question as named
 from tests.frankly_protocol.samples import with_item
@@ -64,9 +65,18 @@ def shares_of(counts: Counts) -> float:
     return (counts[1] / sum(counts) - 0.25) / 0.5
 
 
+def wilson(count: int, n: int, keep: float = 0.75) -> tuple[float, float]:
+    """Return the score interval of the share of the second choice, not cut: Wilson's, or the normal
+    one where that is wider."""
+    wilsons, share = binomtest(count, n).proportion_ci(0.95, "wilson"), count / n
+    normal = normal_quantile(0.95) * sqrt(share * (1 - share) / (n - 1))
+    ends = min(wilsons.low, share - normal), max(wilsons.high, share + normal)
+    return (ends[0] - 1 + keep) / (2 * keep - 1), (ends[1] - 1 + keep) / (2 * keep - 1)
+
+
 def expected(counts: Counts, failed: int, n: int, k: int, rho: float = 0.5) -> tuple[float, ...]:
-    """Return θ̂, its delta error and Fieller's ends, written out for the second choice under KEEP."""
-    t, size = shares_of(counts), sum(counts)
+    """Return θ̂, its delta error and the ends, written out for the second choice under KEEP."""
+    t, size = shares_of(counts), int(sum(counts))
     lam = failed / n * k / (k - 1)
     v = failed / n * (1 - failed / n) / n * (k / (k - 1)) ** 2
     share = counts[1] / size
@@ -76,16 +86,17 @@ def expected(counts: Counts, failed: int, n: int, k: int, rho: float = 0.5) -> t
     se = sqrt(var_t - 2 * (theta - rho) * cov + (theta - rho) ** 2 * v) / (1 - lam)
     z = normal_quantile(0.95)
 
-    def holds(x: float) -> bool:
-        variance = var_t - 2 * (x - rho) * cov + (x - rho) ** 2 * v
+    def holds(x: float, variance_of_t: float) -> bool:
+        variance = variance_of_t - 2 * (x - rho) * cov + (x - rho) ** 2 * v
         return (t - rho - (x - rho) * (1 - lam)) ** 2 <= z**2 * variance
 
     ends = []
-    for side in (-1, 1):
+    for side, end in zip((-1, 1), wilson(int(counts[1]), size), strict=True):
         inside, outside = theta, theta + side * 5
         for _ in range(200):
             middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+            is_inside = holds(middle, ((end - t) / z) ** 2)
+            inside, outside = (middle, outside) if is_inside else (inside, middle)
         ends.append(inside)
     return theta, se, *ends
 
@@ -116,8 +127,7 @@ def test_a_share_is_corrected_beside_the_uncorrected_one() -> None:
 def test_nobody_who_failed_changes_no_figure() -> None:
     (found,) = result(source({"": ((1200, 800), (0, False), (0, 0))}))["questions"]
     row = found["rows"][1]
-    assert row["corrected"] == pytest.approx(row["estimate"])
-    assert row["corrected_se"] == pytest.approx(row["se"])
+    assert figures(row) == pytest.approx([row[name] for name in ("estimate", "se", "low", "high")])
 
 
 @pytest.mark.parametrize(("failed", "missing"), [(600, True), (740, True), (760, False)])
@@ -167,6 +177,26 @@ def test_the_law_is_tested_by_those_known_to_have_failed() -> None:
     assert tested((44, 20), is_apart=False)["law_p"] is None
     few = tested((15, 14))  # more than the document's minimum of 20, but too few for χ²
     assert (few["law_n"], few["law_p"]) == (0, None)
+
+
+def test_who_is_known_to_have_failed_counts_by_the_law() -> None:
+    """The figure is that of the reports that passed, ρ + (t − ρ)·f/κ̂, with its own error."""
+    counts, of_failed = (1200, 800), (90, 60)
+    (found,) = result(source({"": (counts, (150, True), of_failed)}))["questions"]
+    row = found["rows"][1]
+    passed = np.array(counts) - np.array(of_failed)
+    t, f, lam, n = shares_of(passed), 1 - 150 / 2000, 0.1, 2000
+    assert row["corrected"] == pytest.approx(0.5 + (t - 0.5) * f / (1 - lam))
+    # One report's score, with 1/2 for those who failed.
+    mean = f * t + (1 - f) * 0.5
+    scores = [(-0.5, passed[0]), (1.5, passed[1]), (0.5, 150)]
+    variance = sum(k * (score - mean) ** 2 for score, k in scores) / (n - 1) / n
+    v = 150 / n * f / n * (4 / 3) ** 2
+    theta = row["corrected"]
+    covariance = lam * (mean - 0.5) / n
+    se = sqrt(variance - 2 * (theta - 0.5) * covariance + (theta - 0.5) ** 2 * v) / (1 - lam)
+    assert row["corrected_se"] == pytest.approx(se)
+    assert row["estimate"] == pytest.approx(shares_of(counts))
 
 
 def test_a_stated_law_changes_the_corrected_figure() -> None:
@@ -241,3 +271,60 @@ def test_a_law_without_an_item_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no figure is corrected") as refused:
         result(without, random='{"q": {"c0": 1}}')
     assert (refused.value.code, refused.value.field) == ("unsupported", "random")
+
+
+@pytest.mark.parametrize("counts", [(100, 0), (99, 1), (0, 100)])
+@pytest.mark.parametrize("failed", [0, 1, 5])
+def test_an_interval_contains_its_figure_and_is_no_point(counts: Counts, failed: int) -> None:
+    table = DenseMechanism(8, ((251, 5), (5, 251)))
+    (found,) = result(source({"": (counts, (failed, False), (0, 0))}, mechanism=table))["questions"]
+    for row in found["rows"]:
+        assert row["corrected_low"] <= row["corrected"] <= row["corrected_high"]
+        assert row["corrected_high"] - row["corrected_low"] > 0.01
+        is_possible = row["corrected_low"] <= 1 and row["corrected_high"] >= 0
+        assert is_possible is ("corrected_impossible" not in row["flags"])
+        assert is_possible or failed == 5
+
+
+def test_versions_with_other_items_have_one_mean_share_of_random_answers() -> None:
+    first = source({"": ((600, 400), (50, False), (0, 0))}, choices=2)  # λ̂ = 10 %
+    second = source({"": ((1700, 1300), (225, False), (0, 0))}, version=2)  # the same
+    (found,) = result(first, second)["questions"]
+    said = found["random_answers"]
+    assert said["random"] == pytest.approx(0.1)
+    assert said["random_low"] < 0.1 < said["random_high"]
+    assert (said["n"], said["failed"], said["choices"]) == (4000, 275, 4)
+
+
+def test_groups_below_the_minimum_have_no_part_in_the_correction_of_others() -> None:
+    answers = []
+    for failed in (0, 1, 5):
+        two = {"n": ((1800, 1200), (300, False), (0, 0)), "s": ((3, 2), (failed, False), (0, 0))}
+        north, south = result(source(two), by="region")["questions"]
+        assert south["status"] == "insufficient"
+        assert south["random_answers"] is None
+        answers.append(north["random_answers"])
+    assert answers[0] == answers[1] == answers[2]
+    assert (answers[0]["common"], answers[0]["common_p"], answers[0]["failed"]) == (
+        False,
+        None,
+        300,
+    )
+
+
+def test_a_law_without_the_choices_of_a_version_is_not_known() -> None:
+    three = question("q", 3)
+    table = DenseMechanism(4, ((10, 3, 3), (3, 10, 3), (3, 3, 10)))
+    two = source({"": ((1200, 800), (150, False), (0, 0))})
+    later = source(
+        {"": ((900, 600, 500), (150, False), (0, 0, 0))}, mechanism=table, about=(three,), version=2
+    )
+    found = result(two, later, random='{"q": {"c2": 1}}')["questions"]
+    for entry in found:
+        size = len(entry["rows"])
+        assert entry["random_answers"]["shown"] is (size == 3)
+        assert all(("random_law_unknown" in row["flags"]) is (size == 2) for row in entry["rows"])
+    part = result(two, later, random='{"q": {"c0": 1, "c1": 1, "c2": 2}}')["questions"]
+    laws = [entry["random_answers"]["law"]["q"] for entry in part]
+    assert {"c0": 0.5, "c1": 0.5} in laws
+    assert sum(row["corrected"] for entry in part for row in entry["rows"]) == pytest.approx(2)

@@ -22,6 +22,7 @@ from frankly_server.estimate.validity import (
     corrected,
     law_test,
     same_share,
+    without_noise_of,
 )
 from scipy import optimize, stats
 
@@ -549,16 +550,7 @@ def test_ends_of_random_answers_are_wilsons(n: int, failed: int, choices: int) -
     wilson = stats.binomtest(failed, n).proportion_ci(0.95, "wilson")
     ends = Item(n, failed, choices).ends(Z)
     factor = choices / (choices - 1)
-    assert ends == pytest.approx(
-        (min(1, wilson.low * factor), min(1, wilson.high * factor)), abs=1e-12
-    )
-
-
-def test_ends_of_random_answers_are_at_most_1() -> None:
-    assert Item(50, 49, 2).ends(Z) == (1, 1)
-    low, high = Item(50, 30, 2).ends(Z)
-    assert low < 1
-    assert high == 1
+    assert ends == pytest.approx((wilson.low * factor, wilson.high * factor), abs=1e-12)
 
 
 # Tests of the model
@@ -669,3 +661,98 @@ def test_cells_released_as_a_whole_leave_the_share_of_failures_unbiased() -> Non
     assert whole == {3: Fraction(1, 4), 4: Fraction(1, 4)}
     apart = mean_share_of_failures(lambda p, f: (p if p >= step else 0, f if f >= step else 0))
     assert all(value != Fraction(1, 4) for value in apart.values())
+
+
+@ITEMS
+@RATIOS
+def test_known_failures_leave_the_mean_and_take_noise_away(
+    choices: int, random: Fraction, below: tuple[Fraction, ...]
+) -> None:
+    """Over all sets of three reports: A − θB has the mean 0 whichever of the failures are known."""
+    world = World(choices, random, below)
+    variances = {}
+    for known in (0, 1, 3):
+        differences = []
+        for counts, chance in surveys(world.law, 3):
+            # The first failures, in the order of their symbols, are not chosen by what they say ...
+            failures = [y for (y, passed), m in counts.items() if not passed for _ in range(m)]
+            share = Fraction(min(known, len(failures)), len(failures)) if failures else Fraction(0)
+            # ... if each is known with the same chance; the mean over these is this mixture.
+            a, b, failed = means_of(counts, below)
+            of_failures = [
+                sum((scores[y] for y in failures), Fraction(0)) for scores in (SCORES, below)
+            ]
+            guess = world.at_random
+            a, b = (
+                value - share * (total - failed * r) / 3
+                for value, total, r in zip((a, b), of_failures, guess, strict=True)
+            )
+            lam = Fraction(failed * choices, 3 * (choices - 1))
+            difference = (a - lam * guess[0]) - world.truth * (b - lam * guess[1])
+            differences.append((np.array([difference]), chance))
+        assert sum(Fraction(d[0]) * chance for d, chance in differences) == 0
+        variances[known] = sum(Fraction(d[0]) ** 2 * chance for d, chance in differences)
+    assert variances[3] < variances[0]
+
+
+def test_known_failures_count_as_if_they_had_sent_their_mean() -> None:
+    rng = np.random.default_rng(4)
+    others, random = rng.normal(size=(30, 2)), np.array([0.2, 0.7])
+    replaced = np.vstack([others, np.tile(random, (12, 1))])
+    middle = others.mean(axis=0)
+    values, covariance = without_noise_of(
+        12, middle, np.cov(others.T, bias=True), random, len(replaced)
+    )
+    assert values == pytest.approx(replaced.mean(axis=0))
+    assert covariance == pytest.approx(np.cov(replaced.T) / len(replaced))
+
+
+@pytest.mark.parametrize("choices", [2, 4, 5])
+def test_known_failures_leave_a_part_of_the_bias_of_another_law(choices: int) -> None:
+    """Of a wrong law only those who pass by chance remain, one in `choices`."""
+    random, yes, wrong = Fraction(1, 10), Fraction(3, 100), Fraction(1, 5)
+    passes = 1 - random + random / choices
+    of_passers = ((1 - random) * yes + random / choices * wrong) / passes
+    half = Fraction(1, 2)
+    t = passes * of_passers + (1 - passes) * half
+    corrected_share = half + (t - half) / (1 - random)
+    assert corrected_share - yes == random / choices * (wrong - half) / (1 - random)
+
+
+@pytest.mark.parametrize("choices", [2, 4])
+@pytest.mark.parametrize("at_item", [Fraction(1, 20), Fraction(3, 20)])
+def test_known_failures_and_another_share_at_the_item(choices: int, at_item: Fraction) -> None:
+    random, yes, half = Fraction(1, 10), Fraction(3, 100), Fraction(1, 2)
+    both = min(random, at_item)
+    fails = at_item * (1 - Fraction(1, choices))
+    # Those who fail count by the law, also if they answered the question with care.
+    careful_failures = (at_item - both) * (1 - Fraction(1, choices))
+    t = (1 - random - careful_failures) * yes + (random + careful_failures) * half
+    assert 0 < fails < 1
+    bias = half + (t - half) / (1 - at_item) - yes
+    off = random - at_item
+    assert bias == (off if off > 0 else off / choices) * (half - yes) / (1 - at_item)
+
+
+def test_each_end_has_the_variance_of_its_side() -> None:
+    """As score intervals have; the figure is inside even if its variance is estimated as 0 or less."""
+    item, guess = Item(400, 30, 4), np.array([0.5, 1.0])
+    covariance = np.array([[0.002, 0.0], [0.0, 0.0]])
+    plain = Observed(np.array([0.2, 1.0]), covariance, guess, item)
+    found = {}
+    for side in (0.001, 0.002, 0.004):
+        one = corrected([replace(plain, covariance=covariance * side / 0.002)], Z)
+        assert one is not None
+        found[side] = one.ends
+    both = corrected([replace(plain, sides=(0.004, 0.001))], Z)
+    usual = corrected([plain], Z)
+    assert both is not None
+    assert usual is not None
+    assert (both.value, both.se) == (usual.value, usual.se)
+    (lower, _), (_, upper) = (found[side] or (0.0, 0.0) for side in (0.004, 0.001))
+    assert both.ends == pytest.approx((lower, upper))
+    nothing = replace(plain, values=np.array([-0.04, 1.0]), covariance=np.zeros((2, 2)))
+    certain = corrected([nothing], Z)
+    assert certain is not None
+    assert certain.ends is not None
+    assert certain.ends[0] <= certain.value <= certain.ends[1]

@@ -2,7 +2,9 @@
 """Releases with an instructed item: which reports are released does not depend on who failed it."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
+from random import Random
 
 import pytest
 from frankly_protocol.documents import SurveyDocument
@@ -10,7 +12,7 @@ from frankly_server.intake.admission import Admitted
 from frankly_server.intake.intake import Outcome, record
 from frankly_server.store import Database, ReportRow
 from frankly_server.store.reports import reports
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from tests.frankly_protocol.samples import ldp_block, question, survey, with_item
 from tests.frankly_server.samples import SURVEY, put
@@ -31,7 +33,7 @@ def document(database: Database) -> SurveyDocument:
 
 def rows_of(document: SurveyDocument, texts: dict[str, int]) -> list[ReportRow]:
     """Return reports with these numbers of strata, in canonical JSON without braces."""
-    strata = [f"{{{text}}}" for text, n in texts.items() for _ in range(n)]
+    strata = [f"{{{told}}}" for told, n in texts.items() for _ in range(n)]
     return [
         ReportRow(SURVEY, f"{i:032x}", document.digest, (i % 2,), stratum)
         for i, stratum in enumerate(strata)
@@ -103,21 +105,21 @@ def test_which_reports_are_released_does_not_depend_on_the_results(database: Dat
         )
         regions = [region for region, n in sizes.items() for _ in range(n)]
         rows = [
-            ReportRow(SURVEY, f"{i:032x}", document.digest, (0,), f'{{{text},"region":"{region}"}}')
-            for i, (text, region) in enumerate(zip(results, regions, strict=True))
+            ReportRow(SURVEY, f"{i:032x}", document.digest, (0,), f'{{{told},"region":"{region}"}}')
+            for i, (told, region) in enumerate(zip(results, regions, strict=True))
         ]
         with database.transaction("try") as tx:
             tx.reports.add(rows)
             tx.releases.release(
                 SURVEY, document.digest, STEP, AT, is_over=lambda: False, item="check"
             )
-            told = tx.reports.get_many(SURVEY, [row.id for row in rows])
+            stored = tx.reports.get_many(SURVEY, [row.id for row in rows])
             ids = select(reports.c.id).where(reports.c.release == 1)
             chosen.add(frozenset(tx.reports._connection.scalars(ids)))
             failed = sum(batch.failed or 0 for batch in tx.batches.of_document(document.digest))
             # Nothing is lost by joining: the number of those that failed is known.
-            assert failed == sum(text == FAILED for text in results[: sizes["north"]])
-            assert len(told) == len(rows)
+            assert failed == sum(one == FAILED for one in results[: sizes["north"]])
+            assert len(stored) == len(rows)
             tx.reports.erase(SURVEY)
             tx.batches.erase(document.digest)
             tx.counts.erase(document.digest)
@@ -146,6 +148,67 @@ def test_the_rest_is_split_if_both_results_reach_the_step(database: Database) ->
     }
 
 
+def failures_of(database: Database, document: SurveyDocument, newest: int = 99) -> dict[int, int]:
+    """Return the counts by symbol of the batches of failures."""
+    with database.reading("look") as tx:
+        singles, _ = tx.counts.failures(document.digest, newest)
+        return {key.symbol: n for key, n in singles.items()}
+
+
+def test_failures_of_several_cells_and_releases_are_counted_together(
+    database: Database, document: SurveyDocument
+) -> None:
+    """Never fewer than a step at a time, and only of cells in which a step passed."""
+
+    def receive(first: int, at: str, **texts: int) -> None:
+        strata = {"np": NORTH_PASSED, "nf": NORTH_FAILED, "sp": SOUTH_PASSED, "sf": SOUTH_FAILED}
+        rows = [
+            ReportRow(
+                SURVEY,
+                f"{first + i:032x}",
+                document.digest,
+                (int(name[1] == "f"),),
+                f"{{{strata[name]}}}",
+            )
+            for i, name in enumerate(name for name, n in texts.items() for _ in range(n))
+        ]
+        with database.transaction("receive and release") as tx:
+            tx.reports.add(rows)
+            tx.releases.release(
+                SURVEY, document.digest, STEP, at, is_over=lambda: False, item="check"
+            )
+
+    receive(0, AT, np=5, nf=1, sp=3, sf=1)
+    assert failures_of(database, document) == {}  # two of three wait
+    receive(100, "2026-06-03T00:00:00Z", np=2, nf=2)
+    assert failures_of(database, document) == {}  # too few passed, so these are not counted
+    receive(200, "2026-06-04T00:00:00Z", np=4, nf=2)
+    assert failures_of(database, document) == {1: 4}
+    assert failures_of(database, document, newest=2) == {}  # for replays of earlier results
+    receive(300, "2026-06-05T00:00:00Z", np=4, nf=1)
+    assert failures_of(database, document) == {1: 4}
+    receive(400, "2026-06-06T00:00:00Z", np=4, nf=2)
+    assert failures_of(database, document) == {1: 7}
+    with database.reading("look") as tx:
+        batches = tx.batches.of_document(document.digest)
+        assert sum(batch.n for batch in batches) == sum((10, 4, 6, 5, 6))
+        assert sum(batch.failed or 0 for batch in batches) == 9
+        # They are in no other count, and none is lost when those are made again.
+        assert (
+            sum(n for key, n in tx.counts.of_document(document.digest).items() if key.symbol) == 9
+        )
+        assert tx.counts.recount(SURVEY) == []
+    with database.transaction("rebuild") as tx:
+        assert tx.counts.rebuild(SURVEY) == 31
+    assert failures_of(database, document) == {1: 7}
+    with database.engine.connect() as connection:
+        seen = connection.execute(text("SELECT DISTINCT stratum FROM noisy_counts")).scalars().all()
+        assert set(seen) == {NORTH, SOUTH}
+    with database.transaction("erase") as tx:
+        tx.counts.erase(document.digest)
+    assert failures_of(database, document) == {}
+
+
 def test_a_copy_of_a_report_is_known_after_its_result_is_forgotten(
     database: Database, document: SurveyDocument
 ) -> None:
@@ -156,3 +219,20 @@ def test_a_copy_of_a_report_is_known_after_its_result_is_forgotten(
     other = ReportRow(SURVEY, rows[-1].id, document.digest, (1,), f"{{{SOUTH_FAILED}}}")
     (refused,) = record(database, SURVEY, [Admitted(other)])
     assert not isinstance(refused, Outcome)
+
+
+def test_neither_place_nor_transaction_of_a_row_shows_its_result(postgresql: Database) -> None:
+    """The rows of a joined cell are written in the order of their keys, by one statement."""
+    document = put(
+        postgresql, with_item(survey(ldp_block()), regions=question("region", "north", "south"))
+    )
+    rng = Random(5)
+    rows = [
+        replace(row, id=f"{rng.getrandbits(128):032x}")
+        for row in rows_of(document, {NORTH_FAILED: 2, NORTH_PASSED: 9})
+    ]
+    assert released(postgresql, document, rows) == {NORTH: (11, 2)}
+    with postgresql.engine.connect() as connection:
+        written = connection.execute(text("SELECT id, xmin, cmin FROM reports ORDER BY ctid")).all()
+    assert [bytes(row[0]).hex() for row in written] == sorted(row.id for row in rows)
+    assert len({(row[1], row[2]) for row in written}) == 1

@@ -29,6 +29,8 @@ FLAGS: Final = {
     "pooled": "Several versions of the survey are combined.",
     "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each separately.",
     "too_few_attentive": "Too little is known of how many people answer at random: no figure is corrected for them.",
+    "random_law_unknown": "What an answer at random would be is not known here: no figure is corrected for them.",
+    "corrected_impossible": "No possible value is in the corrected interval: chance, or another law of random answers.",
     "corrected_unbounded": "Corrected for people who answer at random, the figure could be anything.",
     "exact_not_available": "The requested method is not available here: the interval is by kl, always valid.",
     "unbounded": "The denominator of this ratio may be zero: its interval has no ends, so nothing is known about it.",
