@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Front page of the server, and the page for people whose survey link leads nowhere."""
+"""Front page of the server, and pages for people whose survey is unknown or closed."""
 
 from typing import Final
 
@@ -31,6 +31,11 @@ _UNKNOWN: Final = """<h1>There is no such survey here</h1>
 <p>Nothing was sent. Perhaps a part of the link is missing: copy all of it, or ask the person
 who invited you for the link again.</p>
 """
+_CLOSED: Final = """<h1>This survey takes no more answers</h1>
+<p>Nothing was asked, and nothing was sent. If your device told you that it would send an answer later and has not done
+so, that answer can no longer be counted.</p>
+<p>Whoever invited you can tell you where the results appear.</p>
+"""
 
 
 def blueprint() -> APIBlueprint:
@@ -54,3 +59,8 @@ def blueprint() -> APIBlueprint:
 def unknown_survey() -> Response:
     """Return the page for a survey that does not exist, with the status of its problem."""
     return html_page("No such survey", _UNKNOWN, status=Problem.SURVEY_UNKNOWN.status)
+
+
+def closed_survey() -> Response:
+    """Return the page for a survey that takes no more answers, with the status of its problem."""
+    return html_page("Survey closed", _CLOSED, status=Problem.CLOSED.status)

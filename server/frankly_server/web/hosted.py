@@ -24,7 +24,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.web import reading
-from frankly_server.web.front import unknown_survey
+from frankly_server.web.front import closed_survey, unknown_survey
 from frankly_server.web.models import PageText
 from frankly_server.web.openapi import declare
 from frankly_server.web.pages import wants_page
@@ -188,17 +188,22 @@ def blueprint(services: Services) -> APIBlueprint:
                 PageText,
             )
         },
-        problems=(Problem.SURVEY_UNKNOWN,),
+        problems=(Problem.SURVEY_UNKNOWN, Problem.CLOSED),
     )
     def page(survey_id: str) -> Response:
-        """Return a page on which people without an app can answer a survey."""
+        """Return a page on which people without an app can answer a survey, unless it has closed."""
         reading.query(())
         # Called only to raise for unknown surveys (404); the page is the same for all surveys.
         try:
-            services.surveys.envelope(reading.survey_id(survey_id))
+            identity = reading.survey_id(survey_id)
+            services.surveys.envelope(identity)
+            # Nobody answers what is not counted. A link may name any version, so all must be over.
+            if not services.surveys.open_versions(identity):
+                raise InvalidInput(Problem.CLOSED, "this survey takes no more answers")
         except InvalidInput as refused:
-            if refused.problem is Problem.SURVEY_UNKNOWN and wants_page():
-                return unknown_survey()
+            pages = {Problem.SURVEY_UNKNOWN: unknown_survey, Problem.CLOSED: closed_survey}
+            if refused.problem in pages and wants_page():
+                return pages[refused.problem]()
             raise
         response = _encoded(page_text, "text/html; charset=utf-8")
         response.headers["Content-Security-Policy"] = policy

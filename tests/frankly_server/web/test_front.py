@@ -2,10 +2,12 @@
 """Front page, and the answer to a survey link that leads nowhere, for people and for programs."""
 
 import re
+from contextlib import closing
+from datetime import timedelta
 
 import pytest
 
-from tests.frankly_server.web.site import Site, check_problem
+from tests.frankly_server.web.site import NOW, Site, check_problem
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 UNKNOWN = "/s/" + "0" * 32
@@ -42,3 +44,19 @@ def test_a_person_with_a_wrong_link_gets_a_page(site: Site) -> None:
 def test_a_program_with_a_wrong_link_gets_a_problem(site: Site, accept: str) -> None:
     answer = site.client.get(UNKNOWN, headers={"Accept": accept})
     check_problem(answer, 404, "survey_unknown")
+
+
+@pytest.mark.parametrize("way", ["by the admin", "by its time"])
+def test_a_closed_survey_says_so_before_it_asks(fresh_site: Site, way: str) -> None:
+    path = f"/s/{fresh_site.survey}"
+    assert "modulepreload" in fresh_site.client.get(path, headers={"Accept": BROWSER}).text
+    later = NOW + timedelta(days=31 if way == "by its time" else 1)
+    if way == "by the admin":
+        fresh_site.services.lifecycle.move(fresh_site.survey, "close")
+    site = fresh_site.at(later)
+    with closing(site.services):
+        page = site.client.get(path, headers={"Accept": BROWSER})
+        assert page.status_code == 410
+        assert "This survey takes no more answers" in page.text
+        assert "script" not in page.text
+        check_problem(site.client.get(path), 410, "closed")
