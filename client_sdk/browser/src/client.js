@@ -36,6 +36,7 @@ export class Client {
   /** Digest of what a plan depends on. */ #form = "";
   /** Receipts of reports that were settled when the client was opened, for the first `flush`. @type {Receipt[]} */ #settled = [];
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;
+  /** @type {Promise<void>} */ #attempts = Promise.resolve();
 
   /** Send the reports that an earlier visit left, then fetch and verify a survey (steps 1 to 10). */
   static async open(/** @type {string} */ link, /** @type {import("../frankly.d.ts").Options} */ options = {}) {
@@ -251,12 +252,16 @@ export class Client {
   #inBackground(/** @type {number} */ waitMs) {
     clearTimeout(this.#timer);
     if (this.#leaving.signal.aborted) return;
-    this.#timer = setTimeout(async () => {
-      const left = await this.delivery.flush(0).then((receipts) => receipts.filter((one) => one.status === "queued"), () => [receiptOf("queued", "store", "store")]);
-      if (left.some(({ code }) => code !== "scheduled")) this.#retry = Math.min(2 * this.#retry, LONGEST_RETRY);
-      if (left.length) this.#later(left);
-      else this.#retry = FIRST_RETRY;
-    }, waitMs);
+    // One after the other: attempts that wait for each other would each double the retry time.
+    this.#timer = setTimeout(() => (this.#attempts = this.#attempts.then(() => this.#attempt())), waitMs);
+  }
+
+  async #attempt() {
+    if (this.#leaving.signal.aborted) return;
+    const left = await this.delivery.flush(0).then((receipts) => receipts.filter((one) => one.status === "queued"), () => [receiptOf("queued", "store", "store")]);
+    if (left.some(({ code }) => code !== "scheduled")) this.#retry = Math.min(2 * this.#retry, LONGEST_RETRY);
+    if (left.length) this.#later(left);
+    else this.#retry = FIRST_RETRY;
   }
 
   #announce(/** @type {string} */ name, /** @type {string} */ survey, /** @type {{code: string, detail: string} | undefined} */ receipt = undefined) {

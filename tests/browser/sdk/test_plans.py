@@ -280,6 +280,22 @@ def test_a_waiting_report_leaves_at_its_moment_whatever_else_happens(
     assert sent == 2
 
 
+def test_attempts_that_must_wait_for_another_tab_do_not_add_up(page: Page, wire: Wire) -> None:
+    """Twelve at once would each double the time until the next one, to more than half an hour."""
+    given = dict.fromkeys(opened(page, wire, spreadMs=200).evaluate(ASK), "yes")
+    page.evaluate("given => client.answer(given, {patienceMs: 0})", given)
+    page.evaluate("""async () => {
+      const another = () => new Promise((done) => setTimeout(done, 2500));
+      const sending = navigator.locks.request(`frankly:${client.store.name}`, another);
+      for (let i = 0; i < 12; i++) {
+        dispatchEvent(new Event("online"));
+        await new Promise((done) => setTimeout(done, 20));
+      }
+      await sending;
+    }""")
+    assert wire.arrived.wait(60)
+
+
 def test_a_closed_client_sends_what_waits_for_its_moment(page: Page, wire: Wire) -> None:
     given = dict.fromkeys(opened(page, wire, spreadMs=3_600_000).evaluate(ASK), "yes")
     page.evaluate("given => client.answer(given, {patienceMs: 0})", given)
