@@ -244,8 +244,8 @@ export class Client {
 
   /** Try again at the next random moment of a report, or after the retry time if one of these is queued for another reason. */
   #later(/** @type {Receipt[]} */ queued) {
-    const soonest = Math.min(this.delivery.soonest(), LONGEST_RETRY);
-    this.#inBackground(queued.every(({ code }) => code === "scheduled") ? soonest : Math.min(soonest, this.#retry));
+    const untried = queued.every(({ code }) => code === "scheduled"); // a moment may have passed since it was looked at
+    this.#inBackground(Math.min(this.delivery.soonest(untried ? 0 : Infinity), untried ? LONGEST_RETRY : this.#retry));
   }
 
   /** Try again while the page is open; the retry time doubles, up to an hour. */

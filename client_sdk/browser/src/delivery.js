@@ -55,9 +55,9 @@ export class Delivery {
     return Math.max(0, (this.#notBefore.get(id) ?? 0) - this.time.timer());
   }
 
-  /** Return the milliseconds until the next random time of a report, Infinity if none is to come. */
-  soonest() {
-    return Math.min(...[...this.#mine.values()].map((sealed) => this.spreadLeft(sealed) || Infinity));
+  /** Return the milliseconds until the next random time of a report; one that has passed counts as `passed`. */
+  soonest(/** @type {number} */ passed) {
+    return Math.min(...[...this.#mine.values()].map((sealed) => this.spreadLeft(sealed) || passed));
   }
 
   /** Send the page's unsent reports, or those that wait for their random time, the same bytes, without waiting for replies, because the page is being closed. */

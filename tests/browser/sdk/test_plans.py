@@ -280,6 +280,15 @@ def test_a_waiting_report_leaves_at_its_moment_whatever_else_happens(
     assert sent == 2
 
 
+def test_a_moment_that_passes_while_it_is_looked_at_is_not_missed(page: Page, wire: Wire) -> None:
+    """Every reading of the clock is a second later than the one before."""
+    given = dict.fromkeys(opened(page, wire, spreadMs=1500).evaluate(ASK), "yes")
+    late(page)
+    page.evaluate("() => { let read = 0; client.delivery.time.timer = () => 1000 * read++; }")
+    page.evaluate("given => client.answer(given, {patienceMs: 0})", given)
+    assert wire.arrived.wait(60)
+
+
 def test_attempts_that_must_wait_for_another_tab_do_not_add_up(page: Page, wire: Wire) -> None:
     """Twelve at once would each double the time until the next one, to more than half an hour."""
     given = dict.fromkeys(opened(page, wire, spreadMs=200).evaluate(ASK), "yes")
