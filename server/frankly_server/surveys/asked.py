@@ -94,14 +94,14 @@ def asked_in_words(document: SurveyDocument) -> str:
     others = ["the public one" if public == 1 else f"the {public} public ones"] if public else []
     if document.instructed is not None:
         others.append("the item that shows who reads")
-    besides = f", and {' and '.join(others)}" if others else ""
     rules = any(question.ask_if is not None for question in document.questions.values())
     if asking.forms:
         mean = f"{float(asking.mean):.1f} on average{' before rules skip any' if rules else ''}"
         number = f"at most {asking.most} of the {asking.groups} questions ({mean})"
-        return (
-            f"A person is asked {number}{besides}: what the report is about, and what that needs."
-        )
+        verb = "is" if len(others) == 1 and public <= 1 else "are"
+        also = f" Besides, {' and '.join(others)} {verb} asked." if others else ""
+        return f"A person is asked {number}: what the report is about, and what that needs.{also}"
     all_of_them = f"all {asking.groups} questions" if asking.groups > 1 else "the one question"
     skipped = " except those that a rule skips" if rules else ""
+    besides = f", and {' and '.join(others)}" if others else ""
     return f"A person is asked {all_of_them}{skipped}{besides}."

@@ -24,15 +24,17 @@ CASES: list[tuple[SurveyDocument, str]] = [
     (replace(survey(form(*PLAIN)), strata=PUBLIC), "A person is asked all 4 questions, and the 2 public ones."),
     (DRAWN, f"A person is asked at most 1 of the 4 questions (1.0 on average){ABOUT}"),
     (replace(DRAWN, strata=PUBLIC[:1]),
-     f"A person is asked at most 1 of the 4 questions (1.0 on average), and the public one{ABOUT}"),
+     f"A person is asked at most 1 of the 4 questions (1.0 on average){ABOUT} Besides, the public one is asked."),
     (survey(ldp_block(), form(*PLAIN, drawn=True)),
      f"A person is asked at most 2 of the 5 questions (2.0 on average){ABOUT}"),
     (survey(form(*CHAIN, drawn=True)),
      f"A person is asked at most 2 of the 3 questions (1.3 on average before rules skip any){ABOUT}"),
     (with_item(survey(ldp_block())), "A person is asked the one question, and the item that shows who reads."),
     (with_item(replace(DRAWN, strata=PUBLIC)),
-     "A person is asked at most 1 of the 4 questions (1.0 on average), and the 2 public ones and the item that shows "
-     f"who reads{ABOUT}"),
+     f"A person is asked at most 1 of the 4 questions (1.0 on average){ABOUT} Besides, the 2 public ones and the item "
+     "that shows who reads are asked."),
+    (replace(DRAWN, strata=PUBLIC),
+     f"A person is asked at most 1 of the 4 questions (1.0 on average){ABOUT} Besides, the 2 public ones are asked."),
     (survey(form(*DRUGS, PLAIN[0], drawn=True)),
      f"A person is asked at most 1 of the 2 questions (1.0 on average){ABOUT}"),
 ]  # fmt: skip
