@@ -40,7 +40,14 @@ export interface Question {
 export interface Instructed { id: string; text: Words; choices: Choice[]; answer: string; }
 
 /** The state of an answer; `detail` is a message, as in an error. */
-export interface Receipt { status: "sent" | "queued" | "refused" | "disabled"; code: string; detail: string; }
+export interface Receipt {
+  status: "sent" | "queued" | "refused" | "disabled"; code: string; detail: string;
+  /**
+   * Text of the report, only in the result of the call of `answer` that made it, to be shown to the respondent once. If the survey asks
+   * only what is drawn, it shows what was asked: do not store or log it.
+   */
+  report?: string;
+}
 
 export type EventName = "opened" | "log_renamed" | "planned" | "sealed" | "sent" | "queued" | "refused";
 
@@ -107,8 +114,37 @@ export interface BlockExplanation {
   words: string;
 }
 
+/** Chances of what is sent about one question: least and largest over all answers. A symbol fits an answer if no other makes it more likely. */
+export interface Fit {
+  /** It fits the true answer, but not every answer. */
+  own: [Rational, Rational];
+  /** It fits a given other answer, but not every answer. */
+  other: [Rational, Rational];
+  /** It fits every answer. */
+  silent: [Rational, Rational];
+}
+
+/** What a report tells about some questions, the same for each of them. */
+export interface Consequence {
+  /** Ids; a box has its own. */
+  questions: string[];
+  /** What the person reads, in the same order. */
+  names: string[];
+  sentences: string[];
+  /** The chances behind the sentences; undefined if an answer is sent unchanged, or if they would take too long to compute. */
+  fit: Fit | undefined;
+}
+
 export interface Explanation {
   title: string;
+  /** Sentences to read before the first question; in English at most 90 words. */
+  summary: string[];
+  /** What a report tells about each question, in frequencies of people. */
+  consequences: Consequence[];
+  /** What it tells about all of them together. */
+  overall: string[];
+  /** The full technical text. */
+  details: { heading: string; paragraphs: string[] }[];
   blocks: BlockExplanation[];
   /** The ledger's charge for the form, in nats of log-odds, rounded up. */
   formNats: string;
@@ -125,7 +161,7 @@ export interface Explanation {
 }
 
 /** An app's own texts for explanations by part and name, as in frankly_sdk/texts/en.json; plural forms by CLDR category. */
-export type Texts = Partial<Record<"explanation" | "promises" | "whole" | "budget", Record<string, string | Record<string, string>>>>;
+export type Texts = Partial<Record<"label" | "explanation" | "promises" | "whole" | "budget", Record<string, string | Record<string, string>>>>;
 
 /** Bound on the information of the whole report about one secret, given the public answers. */
 export interface SecretLevel {

@@ -18,7 +18,7 @@ from frankly_protocol.problems import Problem
 
 Catalogue = Mapping[str, Mapping[str, str | Mapping[str, str]]]
 """Texts of a language by part and name."""
-_PARTS = ("explanation", "promises", "whole", "budget")
+_PARTS = ("label", "explanation", "promises", "whole", "budget")
 _NAME = re.compile(r"\{(\w+)\}")
 
 

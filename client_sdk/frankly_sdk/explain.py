@@ -23,6 +23,7 @@ from frankly_protocol.mechanisms import (
 from frankly_protocol.report import Report
 
 from frankly_sdk._figures import percent
+from frankly_sdk._label import Consequence, beliefs, consequences, name_of, summary
 from frankly_sdk._promised import block_promises, cost, whole_report
 from frankly_sdk._texts import Catalogue, Texts, require_texts
 from frankly_sdk.budget import Budget
@@ -62,9 +63,24 @@ class BlockExplanation:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
-    """Everything that a respondent should know before answering; show the result of `str()`.
+class Section:
+    """Some paragraphs of the full explanation under one heading."""
 
+    heading: str
+    paragraphs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything that a respondent should know before answering.
+
+    Show `summary`, then `consequences` and `overall`, and keep `details` one step away; or show the
+    result of `str()`, which has them all.
+
+    summary : sentences to read before the first question; in English at most 90 words.
+    consequences : what a report tells about each question, in frequencies of people.
+    overall : what it tells about all of them together.
+    details : the full technical text.
     form_nats : the ledger's charge for the form, in nats of log-odds, rounded up.
     form_delta : the δ that is also charged, 0 unless the app allows one; if the respondent has less
         δ left, `level.ceiling` is charged instead of both.
@@ -76,6 +92,10 @@ class Explanation:
     """
 
     title: str
+    summary: tuple[str, ...]
+    consequences: tuple[Consequence, ...]
+    overall: tuple[str, ...]
+    details: tuple[Section, ...]
     blocks: tuple[BlockExplanation, ...]
     form_nats: str
     signed_by: tuple[str, ...]
@@ -116,35 +136,54 @@ def explain(
         require_texts(texts)
     chosen = language if language in document.languages else document.languages[0]
     words = Texts(chosen, "explanation", texts)
-    say = words.say
+    say, label = words.say, words.part("label")
     blocks = tuple(_block(block, chosen, bool(document.strata), words) for block in document.blocks)
     template, item = _report_template(document, words), document.instructed
-    keys = ", ".join(key[:16] for key in signed_by)
-    lines = [
+    told = consequences(document, [block.guess_words for block in blocks], chosen, label)
+    is_fit = any(one.fit is not None and one.fit.silent[0] < 1 for one in told)
+    overall = (*([label.say("fitting")] if is_fit else []), *beliefs(document, level, label))
+    parts: dict[str, list[str]] = {
+        "sent": [
+            say("made_here"),
+            *([_public(document, chosen, words)] if document.strata else []),
+            *([say("instructed", question=item.question.text[chosen])] if item else []),
+            *([say(document.token.kind)] if document.token else []),
+        ],
+        "questions": [block.words for block in blocks],
+        "limits": ["\n".join(whole_report(document, level, words))],
+        "open": [say("limits"), *([say("unread")] if say("unread") else [])],
+        "technical": [
+            cost(level, budget, words),
+            say("sent", n=document.report_length, report=template),
+            say("signed", keys=", ".join(key[:16] for key in signed_by)),
+        ],
+    }
+    details = tuple(
+        Section(label.say(f"part_{name}"), tuple(paragraphs)) for name, paragraphs in parts.items()
+    )
+    first = tuple(summary(document, level, label))
+    paragraphs = [
         document.title[chosen],
         *([say("own_words", text=document.consent[chosen])] if document.consent else []),
-        say("made_here"),
-        *([_public(document, chosen, words)] if document.strata else []),
-        *([say("instructed", question=item.question.text[chosen])] if item else []),
-        *([say(document.token.kind)] if document.token else []),
-        *(block.words for block in blocks),
-        "\n".join(whole_report(document, level, words)),
-        cost(level, budget, words),
-        say("sent", n=document.report_length, report=template),
-        say("signed", keys=keys),
-        say("limits"),
-        *([say("unread")] if say("unread") else []),
+        " ".join(first),
+        *("\n".join(("; ".join(dict.fromkeys(one.names)), *one.sentences)) for one in told),
+        *overall,
+        *(text for section in details for text in (section.heading, *section.paragraphs)),
     ]
     return Explanation(
-        document.title[chosen],
-        blocks,
-        ln_up(level.cost.odds),
-        tuple(signed_by),
-        template,
-        _example(document),
-        "\n\n".join(lines),
-        level,
-        words.language,
+        title=document.title[chosen],
+        summary=first,
+        consequences=told,
+        overall=overall,
+        details=details,
+        blocks=blocks,
+        form_nats=ln_up(level.cost.odds),
+        signed_by=tuple(signed_by),
+        report_template=template,
+        example=_example(document),
+        words="\n\n".join(paragraphs),
+        level=level,
+        language=words.language,
     )
 
 
@@ -203,18 +242,12 @@ def _guess_sentence(
     if not isinstance(block.mechanism, AgreementMechanism):
         return texts.say("guess_of_all", **chances)
     easiest = block.mechanism.easiest
-    names = [_name(question, language) for question in block.questions]
+    names = [name_of(question, language) for question in block.questions]
     name = names[easiest]
     # Questions of the same words are told apart by their order.
     if names.count(name) > 1:
         name += f" ({names[: easiest + 1].count(name)})"
     return texts.say("guess_of_many", question=name, **chances)
-
-
-def _name(question: Question, language: str) -> str:
-    if question.box is None:
-        return question.text[language]
-    return f"{question.box.text[language]} – {question.box.label[language]}"
 
 
 def _guesses(mechanism: AnyMechanism) -> tuple[Fraction, Fraction]:

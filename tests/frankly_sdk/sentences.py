@@ -31,6 +31,7 @@ from frankly_protocol.report import MAX_TOKEN
 from tests.frankly_protocol.audit.definitions import needed, table
 from tests.frankly_protocol.audit.leakage import Ratio, Rows
 from tests.frankly_protocol.audit.worlds import Source
+from tests.frankly_sdk.labels import require_label
 from tests.frankly_sdk.told import Told
 
 TENTH = Fraction(1, 2000)
@@ -745,7 +746,7 @@ REPORT: tuple[tuple[str, Check], ...] = (
     (r"Your token is sent with the report, unchanged\.\D*", _no_number),
     (r"“Given your public answers” means: \D*", _no_number),
     (r"Signed by: (?:[0-9a-f]{16}(?:, )?)+\. A signature says \D*", _no_number),
-    (r"What this cannot protect you from: \D*", _no_number),
+    (r"Whoever runs the server can see your network address\D*", _no_number),
     (
         rf"{HEAD}, belief about your {NAME} changes by at most {X}, and odds between two of its values by at most "
         rf"{X}{PROVIDED}",
@@ -795,7 +796,15 @@ def require_true(told: Told) -> None:
     """Check every sentence of an explanation."""
     explanation = told.explanation
     blocks = {block.words: i for i, block in enumerate(explanation.blocks)}
-    for paragraph in explanation.words.split("\n\n"):
+    document, texts = told.document, [told.explanation.title]
+    if document.consent:
+        texts.append(f"The survey’s own words: “{document.consent['en']}”")
+    details = [text for section in explanation.details for text in section.paragraphs]
+    said = [text for one in explanation.details for text in (one.heading, *one.paragraphs)]
+    assert explanation.words.split("\n\n")[: len(texts)] == texts
+    assert explanation.words.endswith("\n\n" + "\n\n".join(said))
+    require_label(told)
+    for paragraph in (*texts, *details):
         i = blocks.get(paragraph)
         for line in paragraph.split("\n"):
             check, found = only(BLOCK if i is not None else REPORT, line.strip())

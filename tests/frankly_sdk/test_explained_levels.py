@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_sdk import Policy, PolicyRefused, _promised
 from frankly_sdk._figures import percent
+from frankly_sdk._fits import fits
 from frankly_sdk._texts import Texts
 
 from tests.frankly_protocol.audit.definitions import needed
@@ -23,7 +25,7 @@ from tests.frankly_sdk.sentences import require_true
 from tests.frankly_sdk.texts import ENGLISH
 from tests.frankly_sdk.told import Told
 
-COUNT = 200
+COUNT = 500
 
 
 DP = Claim("dp", (4, 1), delta=(0, 1))
@@ -61,13 +63,13 @@ MADE: list[Callable[[], Told]] = [
 def test_every_number_of_an_explanation_is_true(
     full: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """--full tests 2,000 documents of all kinds and notions, with public answers, boxes and rules."""
+    """--full tests 10,000 documents of all kinds and notions, with public answers, boxes and rules."""
     said = _recorded(monkeypatch)
-    for seed in range(2_000 if full else COUNT):
+    for seed in range(10_000 if full else COUNT):
         require_true(Told.of(seed))
     for made in MADE:
         require_true(made())
-    parts = ("explanation", "promises", "whole", "budget")
+    parts = ("label", "explanation", "promises", "whole", "budget")
     known = {(part, name) for part in parts for name in ENGLISH[part]}
     assert known - said == set(), "no document makes these sentences"
 
@@ -125,6 +127,26 @@ FAULTS: dict[str, tuple[str, Any]] = {
     "public answers forgotten": (
         "frankly_sdk.explain.block_promises",
         lambda block, _, texts, true=_promised.block_promises: true(block, False, texts),
+    ),
+    "people rounded down": ("frankly_sdk._label.Fraction", lambda *_: Fraction(0)),
+    "suspicions rounded down": ("frankly_sdk._label.ceil", floor),
+    "another answer as one's own": (
+        "frankly_sdk._label.fits",
+        lambda block, true=fits: [fit and replace(fit, own=fit.other) for fit in true(block)],
+    ),
+    "reports that say nothing forgotten": (
+        "frankly_sdk._label.fits",
+        lambda block, true=fits: [
+            fit and replace(fit, silent=(Fraction(0), Fraction(0))) for fit in true(block)
+        ],
+    ),
+    "sure of nothing though some answers are sent unchanged": (
+        "frankly_sdk._label._is_bounded",
+        lambda level: True,
+    ),
+    "public answers not counted": (
+        "frankly_sdk._label._number_asked",
+        lambda document: sum(len(block.questions) for block in document.blocks),
     ),
     "always": ("frankly_sdk._texts.Texts.say", _of_another("if_true", "always")),
     "ceiling as promise": ("frankly_sdk._texts.Texts.say", _of_another("by_dp", "by_ceiling")),

@@ -18,6 +18,9 @@ EXCEPTIONS = {
     "element.invitation": "a label of one word; the formula is about sentences",
     "element.language": "a label of one word",
     "element.sending": "a label of one word",
+    "element.other": "a label of two words",
+    "element.try_question": "a label of one word",
+    "element.try_answer": "a label of one word",
 }
 # Sentence parts with a bound, and the sentences that they can stand in: frames -> bounds.
 COMPOSED: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {

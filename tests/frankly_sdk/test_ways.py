@@ -67,7 +67,8 @@ def test_skipping_changes_neither_length_nor_shape_of_a_report(tmp_path: Path) -
 def test_the_explanation_describes_the_fields() -> None:
     words = explain(ASKED, ASKED.report_level, ("ab" * 32,), "en").words
     assert "How old are you? (a number, of which only the range is used: 18–29 / 30–59" in words
-    assert words.count("Which signs?") == 1
+    details = explain(ASKED, ASKED.report_level, ("ab" * 32,), "en").details[1]
+    assert "".join(details.paragraphs).count("Which signs?") == 1
     assert "Which signs? (any of: sleep / pain / untold / skipped)" in words
     assert "Your device skips questions that an earlier answer rules out." in words
     plain = explain(asked(QUESTIONS[1]), ASKED.report_level, ("ab" * 32,), "en").words

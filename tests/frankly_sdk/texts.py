@@ -27,3 +27,5 @@ BAD = [
     ({"whole": {"cost": {"other": "{nat}"}}}, "field_type", "texts.whole.cost"),
 ]
 GRADE = 8
+LABEL_GRADE = 6
+"""Of the summary and the label, which everybody should read."""

@@ -105,6 +105,8 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("whether a device's budget allows a survey", "frankly_sdk.policy:Policy.check"),
         ("how an invite code becomes a token", "frankly_protocol.trust.invite_codes:token_of_code"),
         ("the explanation before answering", "frankly_sdk.explain:explain"),
+        ("what the label says about each question", "frankly_sdk._label:consequences"),
+        ("when a result fits an answer", "frankly_sdk._fits:fits"),
         ("what the explanation says about privacy levels", "frankly_sdk._promised:whole_report"),
         ("what a device stores", "frankly_sdk.store:Store"),
         ("what a browser stores", "client_sdk/browser/src/store.js:Store"),

@@ -14,7 +14,7 @@ import { integer } from "./schema.js";
 /** @typedef {import("./rational.js").Rational} Rational */
 /**
  * Sets of a part's answers that cover every answer equally often; `inside` is the total weight of the sets with a given answer.
- * @typedef {{answers: number, sets: number, listed: () => {masks: bigint[], weights: bigint[]}, inside: bigint, outside: bigint}} Cover
+ * @typedef {{answers: number, size?: number, sets: number, listed: () => {masks: bigint[], weights: bigint[]}, inside: bigint, outside: bigint}} Cover
  * @typedef {{parts: number[], pick: number, score: number, cover: Cover}} Pool
  * @typedef {{chance: number, threshold: number, pools: Pool[], tables: () => {slots: Pool[], tails: bigint[][], totals: bigint[]}}} Component
  */
@@ -93,7 +93,9 @@ export function read(/** @type {any} */ { bits, agree, disagree, choices: givenC
       const sizes = components.map(({ pools }) => 1 + 2 * total(pools.map(({ pick }) => pick)));
       return [Math.min(...sizes), Math.max(...sizes)];
     },
-    guess: () => bestGuess(p, q, bits, choices, parts, components),
+    /** The slots of all components, or of one; see `slotsOf`. */
+    slots: (number = -1) => slotsOf(p, q, bits, choices, parts, number < 0 ? components : [components[number]]),
+    guess: () => bestGuess(choices, slotsOf(p, q, bits, choices, parts, components)),
     questionsDrawn: () => questionsDrawn(parts, components),
   };
 }
@@ -159,7 +161,7 @@ function setsOfSize(/** @type {number} */ size, /** @type {number} */ answers, /
     extend(0n, 0, size);
     return { masks, weights: masks.map(() => 1n) };
   });
-  return { answers, sets: Number(sets), listed, inside: binomial(answers - 1, size - 1), outside: binomial(answers - 1, size) };
+  return { answers, size, sets: Number(sets), listed, inside: binomial(answers - 1, size - 1), outside: binomial(answers - 1, size) };
 }
 
 function binomial(/** @type {number} */ n, /** @type {number} */ k) {
@@ -300,41 +302,58 @@ function questionsDrawn(/** @type {number[][]} */ parts, /** @type {Component[]}
 }
 
 /**
- * Return the chances of the best guess and of a blind guess, at the question for which the best guess is most often
- * right (of several such, the first of those with most choices), and the position of this question.
- * @returns {[Rational, Rational, number]}
+ * Slots that are drawn alike: the chance that a report has one of them for a given part; the weight of one set per unit of its own
+ * weight, if it holds the true answer and if not, both over `mean`; and every question of every part, with its number of choices and
+ * that of the joint answers to later questions of the part.
+ * @typedef {{cover: Cover, pick: number, drawn: Rational, held: bigint, missed: bigint, mean: bigint, places: [number, number, number][]}} Slot
  */
-function bestGuess(
+
+/** Yield one slot of every pool, of which a report has `pick`, for every component; all numbers are the same for every truth. @returns {Generator<Slot>} */
+function* slotsOf(
   /** @type {bigint} */ p, /** @type {bigint} */ q, /** @type {number} */ bits, /** @type {number[]} */ choices,
   /** @type {number[][]} */ parts, /** @type {Component[]} */ components,
 ) {
-  /** @type {Rational[]} */
-  const chances = choices.map((n) => rational(1, n));
   for (const component of components) {
-    const { pools, threshold, chance } = component, { tails } = component.tables(), mean = meanWeight(p, q, component);
+    const { pools, threshold, chance } = component, { tails, totals: [all] } = component.tables(), mean = meanWeight(p, q, component);
     let slot = 0, law = Array.from({ length: threshold + 1 }, (_, s) => BigInt(!s));
     for (const { parts: pool, pick, cover, score } of pools) {
-      const { inside, outside } = cover, after = tails[slot + 1];
-      // Weight, over all slots except one of the pool's, of the outcomes that reach the threshold only if that slot
-      // adds its score.
-      const reaching = sum(law.map((n, s) => n * (after[Math.min(s + score, threshold)] - after[s])));
-      // n/d is (α − β) of claim 3 in docs/maths/forms.md, times the chance that a part is drawn.
-      const n = (p - q) * reaching * (inside + outside) * BigInt(chance) * BigInt(pick), d = mean * (BigInt(pool.length) << BigInt(bits));
-      /** @type {Map<string, [bigint, bigint]>} */
-      const gains = new Map();
-      for (const part of pool)
-        for (const question of parts[part]) {
-          const k = choices[question], next = product(parts[part].filter((other) => other > question).map((other) => choices[other])), place = `${k} ${next}`;
-          const [gain, of] = gains.get(place) ?? gainOf(cover, k, next), [a, b] = chances[question], more = rational(n * gain, d * of);
-          gains.set(place, [gain, of]);
-          chances[question] = rational(a * more[1] + more[0] * b, b * more[1]);
-        }
+      const { inside, outside } = cover, after = tails[slot + 1], rest = all / (inside + outside);
+      // Weight of the outcomes of all other slots, if they reach the threshold with this slot's score, and without it.
+      const [held, missed] = [score, 0].map((own) => {
+        const reaching = sum(law.map((n, s) => n * after[Math.min(s + own, threshold)]));
+        return p * reaching + q * (rest - reaching);
+      });
+      const places = pool.flatMap((part) => parts[part].map((question) => /** @type {[number, number, number]} */ ([
+        question, choices[question], product(parts[part].filter((other) => other > question).map((other) => choices[other])),
+      ])));
+      yield { cover, pick, held, missed, mean, places, drawn: [BigInt(chance) * BigInt(pick), BigInt(pool.length) << BigInt(bits)] };
       slot += pick;
       for (let i = 0; i < pick; i++) {
         const moved = law.map((weight) => weight * outside);
         for (const [s, weight] of law.entries()) moved[Math.min(s + score, threshold)] += weight * inside;
         law = moved;
       }
+    }
+  }
+}
+
+/**
+ * Return the chances of the best guess and of a blind guess, at the question for which the best guess is most often
+ * right (of several such, the first of those with most choices), and the position of this question.
+ * @returns {[Rational, Rational, number]}
+ */
+function bestGuess(/** @type {number[]} */ choices, /** @type {Iterable<Slot>} */ slots) {
+  /** @type {Rational[]} */
+  const chances = choices.map((n) => rational(1, n));
+  for (const { cover, held, missed, mean, places, drawn: [some, every] } of slots) {
+    // n/d is (α − β) of claim 3 in docs/maths/forms.md, times the chance that a part is drawn.
+    const n = (held - missed) * (cover.inside + cover.outside) * some, d = mean * every;
+    /** @type {Map<string, [bigint, bigint]>} */
+    const gains = new Map();
+    for (const [question, k, later] of places) {
+      const place = `${k} ${later}`, [gain, of] = gains.get(place) ?? gainOf(cover, k, later), [a, b] = chances[question], more = rational(n * gain, d * of);
+      gains.set(place, [gain, of]);
+      chances[question] = rational(a * more[1] + more[0] * b, b * more[1]);
     }
   }
   /** @type {[Rational, Rational, number][]} */

@@ -3,7 +3,7 @@
 
 import { settled } from "./answers.js";
 import { checkBeside } from "./beside.js";
-import { bytesOf, digestOf, hex } from "./canonical.js";
+import { bytesOf, digestOf, hex, textOf } from "./canonical.js";
 import { Delivery, closed, receiptOf } from "./delivery.js";
 import { webcryptoVerify } from "./dsse.js";
 import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, describe, part } from "./errors.js";
@@ -14,7 +14,7 @@ import { openSurvey } from "./opening.js";
 import { parts } from "./parts.js";
 import { SEAMS } from "./seams.js";
 import { Store } from "./store.js";
-import { openQuestions, questionsOf, reportBytes, reportLength, requireWindow } from "./survey.js";
+import { openQuestions, questionsOf, reportBytes, reportLength, requireWindow, truthAt } from "./survey.js";
 import { Transport } from "./transport.js";
 
 /**
@@ -181,7 +181,8 @@ export class Client {
     }
     this.delivery.schedule(sealed);
     this.#announce("sealed", sealed.survey);
-    return this.#deliver(sealed, patienceMs);
+    const report = textOf(/** @type {Uint8Array} */ (sealed.body)); // before it is erased
+    return Object.defineProperty(await this.#deliver(sealed, patienceMs), "report", { value: report }); // not in its JSON, which apps may log
   }
 
   /** Send the reports that are still sealed, for about `timeoutMs`; returns a receipt for each, at first also for those sent by `open`. */
@@ -229,7 +230,7 @@ export class Client {
     const truth = plans ? plans.only(chosen, kept ? plans.needed(survey, kept) : this.questions) : chosen;
     const [id, body] = randomly(() => {
       const drawn = [...(kept ?? plans?.draw(survey, this.draw) ?? [])];
-      const y = survey.blocks.map((block) => block.mechanism.sample(/** @type {any} */ (truthOf(block, truth)), this.draw, block.ask && drawn.shift()));
+      const y = survey.blocks.map((block) => block.mechanism.sample(/** @type {any} */ (truthAt(block, positionsOf(block.questions, truth))), this.draw, block.ask && drawn.shift()));
       const name = hex(crypto.getRandomValues(new Uint8Array(16)));
       return [name, reportBytes({ doc: digest, id: name, y, strata, token }, reportLength(survey))];
     });
@@ -289,9 +290,3 @@ const tokens = () => part(() => import("./tokens.js"));
 /** Return the position of the true choice of every question. */
 const positionsOf = (/** @type {Question[]} */ questions, /** @type {Choices} */ truth) =>
   questions.map(({ id, choices }) => choices.findIndex((choice) => choice.id === truth[id]));
-
-/** Return the true answer in the mechanism's form: the positions of the choices, or unless it is a form, the row of the joint answer, with the last question fastest. */
-const truthOf = (/** @type {import("./survey.js").Block} */ { mechanism, questions }, /** @type {Choices} */ truth) => {
-  const positions = positionsOf(questions, truth);
-  return mechanism.kind === "agreement" ? positions : positions.reduce((row, x, i) => row * questions[i].choices.length + x, 0);
-};

@@ -10,6 +10,7 @@ import { Client } from "./client.js";
 import { AlreadyAnswered, FranklyError, NetworkError, speak, unless } from "./errors.js";
 import { explain } from "./explain.js";
 import { Field, follow, make } from "./fields.js";
+import { label, sent } from "./label_view.js";
 import { CSS } from "./styles.js";
 import { openQuestions, questionsOf } from "./survey.js";
 import { inWords } from "./texts.js";
@@ -23,8 +24,9 @@ const Base = /** @type {typeof HTMLElement} */ (typeof globalThis.HTMLElement ==
 
 /**
  * The controls of a survey's form. They are the only place of what was entered: every form of the survey is made around them.
- * @typedef {{open: Field[], own: Field[], fields: Field[], code: HTMLInputElement, details: HTMLElement}} Controls open: fields of questions
- *   asked in the clear, own: of all others; fields: both, as they are shown; code: the field for the invitation
+ * @typedef {{open: Field[], own: Field[], fields: Field[], code: HTMLInputElement, details: HTMLElement, more: HTMLElement, trial: HTMLElement}} Controls
+ *   open: fields of questions asked in the clear, own: of all others; fields: both, as they are shown; code: the field for the invitation;
+ *   details, more, trial: what a person can open, which stays open
  */
 
 export class FranklySurvey extends Base {
@@ -172,10 +174,6 @@ export class FranklySurvey extends Base {
     const focused = /** @type {HTMLElement | null} */ (this.#root.activeElement);
     const body = make("div", { lang: language, dir: directionOf(language), part: "body" }, ...nodes());
     this.#tell("language", { language });
-    if (this.hasAttribute("served")) {
-      const said = speaks(language, this.strings) ? language : "en";
-      body.append(make("p", { class: "served", part: "served", lang: said, dir: directionOf(said) }, stringsFor(language, this.strings).served));
-    }
     this.#root.replaceChildren(body);
     if (focused) (focused.isConnected ? focused : this.#root.getElementById(focused.id))?.focus({ preventScroll: true });
   }
@@ -193,15 +191,16 @@ export class FranklySurvey extends Base {
     const told = explain(survey, /** @type {import("./ledger.js").ReportLevel} */ (client.level), client.signedBy ?? [], language, this.#budget, this.texts[language]);
     await pause();
     if (isOver()) return;
-    const promise = make("div", { class: "promise", part: "promise", role: "note" }, make("p", {}, told.blocks.some((block) => block.unchanged) ? strings.unchanged : strings.private));
     const explained = { lang: told.language, dir: directionOf(told.language) }, shown = (/** @type {string} */ words) => isolated(words, told, survey, language);
-    if (told.blocks.length === 1) promise.append(make("p", explained, ...shown(told.blocks[0].guessWords)));
+    const [first, ...others] = told.summary;
+    const promise = make("div", { class: "promise", part: "promise", role: "note", ...explained }, make("p", { class: "about" }, first), make("p", {}, others.join(" ")));
     const plan = this.#plan, questions = client.questions.filter(({ id }) => plan?.questions.includes(id) ?? true);
     const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, noteName = "") => groupsOf(questions).map((group) => new Field(group, noteName));
     const kept = this.#controls.get(keyOf(client)), isSame = String(kept?.own.flatMap((field) => field.questions.map(({ id }) => id))) === String(questions.map(({ id }) => id));
     // With a store that has lost the plan, the device has drawn another one, and other questions are asked.
     const controls = kept && isSame ? kept : {
       ...inOrder(fieldsOf(survey.strata, "public"), fieldsOf(questions), fieldsOf(survey.instructed ? [survey.instructed] : [], "passed")), details: make("details", { part: "explanation" }),
+      more: make("details", { part: "more" }), trial: make("details", { class: "trial", part: "trial" }),
       code: /** @type {HTMLInputElement} */ (make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off",
         autocapitalize: "none", spellcheck: "false", "aria-describedby": "invitation-note invitation-error" })),
     }, { open, own, fields, details } = controls;
@@ -224,7 +223,9 @@ export class FranklySurvey extends Base {
       write();
       details.replaceChildren(make("summary", { id: "details" }, strings.details),
         ...(strings.english && told.language === "en" ? [make("p", { class: "note" }, strings.english)] : []),
-        make("div", { class: "words", ...explained }, ...shown(told.words)));
+        make("div", { class: "words", ...explained }, ...told.details.flatMap(({ heading, paragraphs }) => [
+          make("h3", {}, heading), ...paragraphs.map((words) => make("div", {}, ...words.split("\n").map((line) => make("p", {}, ...shown(line.trim())))))])),
+        ...(this.hasAttribute("served") ? [make("p", { class: "served", part: "served" }, strings.served)] : []));
       const form = make("form", { part: "form", novalidate: true },
         ...(survey.token ? [this.#invited(controls, strings)] : []),
         ...(plan && plan.asked < plan.of ? [make("p", { class: "note", part: "drawn" }, strings.drawn.replace("{asked}", String(open.length + plan.asked)).replace("{of}", String(open.length + plan.of)))] : []),
@@ -238,7 +239,8 @@ export class FranklySurvey extends Base {
         this.#submit(/** @type {HTMLFormElement} */ (form), controls, strings);
       });
       return [make("h1", { part: "title" }, survey.title[language]), ...this.#languages(survey.languages, language, strings),
-        ...(survey.consent ? [make("p", { part: "consent" }, survey.consent[language])] : []), promise, details, form];
+        ...(survey.consent ? [make("p", { part: "consent" }, survey.consent[language])] : []), promise,
+        label(survey, told, strings, language, shown, controls), details, form];
     });
   }
 
@@ -304,7 +306,7 @@ export class FranklySurvey extends Base {
     }
   }
 
-  #finish(/** @type {Client} */ client, /** @type {{status: string, code: string}} */ { status, code }, /** @type {boolean} */ before) {
+  #finish(/** @type {Client} */ client, /** @type {{status: string, code: string, report?: string}} */ { status, code, report }, /** @type {boolean} */ before) {
     this.#controls.delete(keyOf(client));
     if (client !== this.#client) return;
     const survey = /** @type {import("./survey.js").Survey} */ (client.survey);
@@ -313,7 +315,8 @@ export class FranklySurvey extends Base {
       /** @type {import("./words.js").Strings} */
       const strings = stringsFor(language, this.strings);
       const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[status === "refused" && code.startsWith("token_") ? "spent" : status];
-      this.#show(language, () => [make("h1", { part: "title" }, survey.title[language]), make("p", { id: "status", role: "status", part: "status", tabindex: "-1" }, said)]);
+      this.#show(language, () => [make("h1", { part: "title" }, survey.title[language]), make("p", { id: "status", role: "status", part: "status", tabindex: "-1" }, said),
+        ...(status === "sent" && report ? [sent(survey, report, strings, language)] : [])]);
     };
     this.#draw();
     if (!before) this.#root.getElementById("status")?.focus();
@@ -321,7 +324,7 @@ export class FranklySurvey extends Base {
     const off = client.on("*", ({ name, survey: of, code: since }) => {
       if (of !== survey.survey || (name !== "sent" && name !== "refused")) return;
       off();
-      this.#finish(client, { status: name, code: since }, false);
+      this.#finish(client, { status: name, code: since, report }, false);
     });
   }
 

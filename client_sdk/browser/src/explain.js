@@ -2,8 +2,9 @@
 /** Explanation of a survey (step 11), in the texts of the Python SDK. */
 
 import { guess as guessOf, isUnchanged } from "./guesses.js";
+import { beliefs, consequences, questionName, summary } from "./label.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
-import { ONE, rational } from "./rational.js";
+import { ONE, compare, rational } from "./rational.js";
 import { lnUp, percent, times } from "./shown.js";
 import { openQuestions, reportLength, textOfReport } from "./survey.js";
 import { asksNumber, groupsOf } from "./ways.js";
@@ -31,24 +32,32 @@ export function explain(
   const chosen = language !== undefined && survey.languages.includes(language) ? language : survey.languages[0], t = new Texts(chosen, own);
   const say = (/** @type {string} */ name, values = {}) => t.say("explanation", name, values);
   const blocks = survey.blocks.map((block) => explainBlock(block, chosen, survey.strata.length > 0, t)), template = reportTemplate(survey, t);
+  const first = summary(survey, level, t), told = consequences(survey, blocks.map(({ guessWords }) => guessWords), chosen, t);
+  const overall = [...(told.some(({ fit }) => fit && compare(fit.silent[0], ONE)) ? [t.say("label", "fitting")] : []), ...beliefs(survey, level, t)];
+  const parts = {
+    sent: [
+      say("made_here"),
+      survey.strata.length && say("public_answers", { questions: survey.strata.map((q) => q.text[chosen]).join("; ") }),
+      survey.instructed && say("instructed", { question: survey.instructed.text[chosen] }),
+      survey.token && say(survey.token.key === null ? "invite" : "rsa-pss"),
+    ],
+    questions: blocks.map((block) => block.words),
+    limits: [wholeReport(survey, level, t).join("\n")],
+    open: [say("limits"), say("unread")],
+    technical: [cost(level, budget, t), say("sent", { n: reportLength(survey), report: template }), say("signed", { keys: signedBy.map((key) => key.slice(0, 16)).join(", ") })],
+  };
+  const details = Object.entries(parts).map(([name, paragraphs]) => ({ heading: t.say("label", `part_${name}`), paragraphs: /** @type {string[]} */ (paragraphs.filter(Boolean)) }));
   const words = [
     survey.title[chosen],
     ...(survey.consent ? [say("own_words", { text: survey.consent[chosen] })] : []),
-    say("made_here"),
-    ...(survey.strata.length ? [say("public_answers", { questions: survey.strata.map((q) => q.text[chosen]).join("; ") })] : []),
-    ...(survey.instructed ? [say("instructed", { question: survey.instructed.text[chosen] })] : []),
-    ...(survey.token ? [say(survey.token.key === null ? "invite" : "rsa-pss")] : []),
-    ...blocks.map((block) => block.words),
-    wholeReport(survey, level, t).join("\n"),
-    cost(level, budget, t),
-    say("sent", { n: reportLength(survey), report: template }),
-    say("signed", { keys: signedBy.map((key) => key.slice(0, 16)).join(", ") }),
-    say("limits"),
-    say("unread"),
-  ].filter(Boolean).join("\n\n");
+    first.join(" "),
+    ...told.map(({ names, sentences }) => [[...new Set(names)].join("; "), ...sentences].join("\n")),
+    ...overall,
+    ...details.flatMap(({ heading, paragraphs }) => [heading, ...paragraphs]),
+  ].join("\n\n");
   return {
-    title: survey.title[chosen], blocks, formNats: lnUp(level.cost.odds), formDelta: level.cost.delta, level, signedBy, reportTemplate: template, words,
-    language: t.language, toString: () => words,
+    title: survey.title[chosen], summary: first, consequences: told, overall, details, blocks, formNats: lnUp(level.cost.odds), formDelta: level.cost.delta, level,
+    signedBy, reportTemplate: template, words, language: t.language, toString: () => words,
   };
 }
 
@@ -62,7 +71,7 @@ function explainBlock(/** @type {Block} */ block, /** @type {string} */ language
 function guessed(/** @type {Block} */ { mechanism: m, questions }, /** @type {string} */ language, /** @type {Texts} */ t) {
   const [guess, blind, easiest] = m.kind === "agreement" ? m.guess() : [guessOf(m), rational(1, m.answers), 0];
   const name = questions.length === 1 ? "guess" : m.kind === "agreement" ? "guess_of_many" : "guess_of_all";
-  const names = questions.map(({ text, box }) => box ? `${box.text[language]} – ${box.label[language]}` : text[language]);
+  const names = questions.map((one) => questionName(one, language));
   // Questions of the same words are told apart by their order.
   const alike = names.flatMap((other, j) => other === names[easiest] ? [j] : []);
   const question = names[easiest] + (alike.length > 1 ? ` (${alike.indexOf(easiest) + 1})` : "");

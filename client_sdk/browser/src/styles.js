@@ -14,8 +14,36 @@ export const CSS = `
 * { box-sizing: border-box; }
 h1 { font-size: 1.6em; line-height: 1.25; margin: 0 0 .6em; }
 p { margin: 0 0 1em; }
+h2 { font-size: 1.1em; line-height: 1.3; margin: 0 0 .6em; }
+h3 { font-size: 1em; margin: 1.2em 0 .4em; }
 .promise { background: var(--soft); border-inline-start: 4px solid var(--accent); padding: .8em 1em; border-radius: 4px; margin: 0 0 1em; }
-.promise p:last-child { margin-bottom: 0; }
+.promise p { margin: 0; }
+.about { font-weight: 600; }
+.label { border: 1px solid var(--line); border-radius: 8px; padding: 1em; margin: 0 0 1.25em; }
+.label p, .label ul { margin: 0 0 .6em; }
+.label ul { padding-inline-start: 1.2em; }
+.label details { border: 0; border-block-start: 1px solid var(--line); border-radius: 0; padding: .6em 0 0; margin: .8em 0 0; }
+.label summary + * { margin-block-start: .6em; }
+.pictures { display: flex; flex-wrap: wrap; gap: .8em 1.5em; margin: 0 0 .6em; }
+figure { flex: 1 1 8em; max-inline-size: 12em; margin: 0; }
+figcaption { font-size: .9em; margin: .4em 0 0; }
+svg { display: block; inline-size: 100%; }
+circle { fill: none; stroke: var(--line); }
+.full, .half { fill: var(--accent); stroke: var(--accent); }
+.half { fill-opacity: .4; }
+dt { font-weight: 600; }
+dd { margin: 0 0 .8em; }
+.trial:not([hidden]) { border: 1px dashed var(--accent); border-radius: 8px; padding: .6em 1em; }
+.pair { margin: 0 0 .6em; }
+.pair label { display: block; font-weight: 600; }
+.pair select { inline-size: 100%; }
+.second { background: none; color: inherit; border: 1px solid var(--line); padding: .5em 1em; margin: 0 0 .8em; }
+.draws { display: flex; flex-wrap: wrap; gap: .4em; list-style: none; padding: 0; }
+.label .draws { padding: 0; margin: 0; }
+.draws li { border: 1px solid var(--line); border-radius: 1em; padding: .1em .7em; font-size: .9em; }
+.draws .full { background: var(--accent); color: var(--on-accent); border-color: var(--accent); }
+.draws .none { border-style: dashed; }
+pre { white-space: pre-wrap; font-size: .8em; background: var(--soft); border-radius: 6px; padding: .8em; margin: 0; }
 fieldset { border: 1px solid var(--line); border-radius: 8px; margin: 0 0 1.25em; padding: .9em 1em; min-inline-size: 0; }
 legend { float: inline-start; inline-size: 100%; font-weight: 600; padding: 0; margin: 0 0 .4em; }
 legend + * { clear: both; }
@@ -43,8 +71,15 @@ progress { flex: 1 1 8em; accent-color: var(--accent); }
 .languages { display: flex; gap: .6em; align-items: center; flex-wrap: wrap; margin: 0 0 1em; }
 details { border: 1px solid var(--line); border-radius: 8px; padding: .7em 1em; margin: 0 0 1.25em; }
 summary { cursor: pointer; font-weight: 600; min-block-size: 1.6em; }
-.words { white-space: pre-wrap; margin: .8em 0 0; font-size: .92em; }
-[role="status"], [role="alert"] { font-weight: 600; background: var(--soft); border-radius: 8px; padding: 1em; margin: 0; }
-[role="alert"] { border: 1px solid var(--wrong); margin-block-end: 1em; }
+.words { margin: .8em 0 0; font-size: .92em; }
+.words div { margin: 0 0 1em; }
+.words p { margin: 0 0 .3em; }
+[role="status"], [role="alert"] { font-weight: 600; background: var(--soft); border-radius: 8px; padding: 1em; margin: 0 0 1em; }
+[role="alert"] { border: 1px solid var(--wrong); }
 .served { font-size: .9em; border-block-start: 1px solid var(--line); padding-block-start: .8em; margin: 1.5em 0 0; }
+@media print {
+  details::details-content { content-visibility: visible; block-size: auto; display: block; }
+  .trial:not([hidden]), .progress:not([hidden]), .languages, button { display: none; }
+  fieldset, .label { break-inside: avoid; }
+}
 `;

@@ -21,7 +21,7 @@ import { ClockError } from "./errors.js";
  *   ceiling: Rational | null, ask?: "drawn", restsOnPrior: boolean}} Block ask: the device asks only what it has drawn, see plans.js
  * @typedef {{survey: string, version: number, opens: number, closes: number, expires: number, languages: string[],
  *   title: Words, consent: Words | null, collectUrl: string, strata: Question[], instructed?: Instructed, blocks: Block[],
- *   token: {kind: string, key: string | null} | null, digest: string, parts: string[]}} Survey parts: those that it needs, see parts.js
+ *   token: {kind: string, key: string | null} | null, min_reports: number, digest: string, parts: string[]}} Survey parts: those that it needs, see parts.js
  */
 
 export const CLOCK_SKEW = 600_000;
@@ -32,6 +32,10 @@ export const questionsOf = (/** @type {{blocks: Block[]}} */ { blocks }) => bloc
 
 /** Return the questions that are asked in the clear: the public ones and the instructed item. @returns {Question[]} */
 export const openQuestions = (/** @type {Pick<Survey, "strata" | "instructed">} */ { strata, instructed }) => (instructed ? [...strata, instructed] : strata);
+
+/** Return the positions of the choices in the mechanism's form: as they are for a form, otherwise the row of the joint answer, with the last question fastest. */
+export const truthAt = (/** @type {Block} */ { mechanism, questions }, /** @type {number[]} */ positions) =>
+  (mechanism.kind === "agreement" ? positions : positions.reduce((row, x, i) => row * questions[i].choices.length + x, 0));
 
 /** Throw ClockError unless the survey is open at `now`, with a tolerance of 10 minutes (step 6). */
 export function requireWindow(/** @type {Survey} */ { opens, closes, expires }, /** @type {number} */ now) {

@@ -4,10 +4,19 @@
 /** Texts of the element. */
 export const strings = {
   "loading": "Die Umfrage wird geprüft …",
-  "private": "Ihre Antworten werden auf diesem Gerät zufällig verändert; nur das Zufallsergebnis wird gesendet. Unten können Sie lesen, was es verraten kann.",
   "public": "Wird gesendet, wie Sie es angeben, ohne Zufall",
   "passed": "Gesendet wird nur, ob Sie das Verlangte gewählt haben, ohne Zufall",
-  "unchanged": "Diese Umfrage sendet mindestens eine Ihrer Antworten unverändert.",
+  "label": "Was Ihr Ergebnis verraten kann",
+  "own": "Ihre Antwort",
+  "other": "Eine andere Antwort",
+  "each": "Frage für Frage",
+  "try": "Ausprobieren",
+  "trial": "Ein Versuch: Hier wird nichts gespeichert oder gesendet.",
+  "try_question": "Frage",
+  "try_answer": "Antwort",
+  "draw": "20-mal ziehen",
+  "drawn_twenty": "20 Ziehungen für diese Antwort. Was gesendet würde, passt zu:",
+  "no_hint": "nichts dazu",
   "details": "Was dieses Gerät verlässt und was es verraten kann",
   "english": "",
   "drawn": "Ihnen werden höchstens {asked} von {of} Fragen gestellt; dieses Gerät hat ausgelost, welche.",
@@ -28,6 +37,16 @@ export const strings = {
   "refused": "Die Umfrage nimmt keine Antworten mehr an. Von Ihnen wurde nichts gespeichert.",
   "before": "Dieses Gerät hat schon geantwortet; die erste Antwort gilt.",
   "failed": "Diese Umfrage kann hier nicht beantwortet werden. Es wurde nichts gesendet.",
+  "was_sent": "Was gesendet wurde",
+  "sent_fits": "„{question}“: Was gesendet wurde, passt zu {answers}.",
+  "sent_nothing": "„{question}“: Dazu wurde nichts gesendet.",
+  "sent_random": "„{question}“: ein Zufallsergebnis.",
+  "sent_open": "„{question}“: {answer}, genau so, wie Sie geantwortet haben.",
+  "sent_item": "„{question}“: nur, ob Sie das Verlangte gewählt haben.",
+  "sent_token": "Ihre Einladung, genau so, wie sie ist.",
+  "sent_all": "Sonst wurde nichts über Ihre Antworten gesendet, und sie sind hier nicht gespeichert.",
+  "results": "Ergebnisse handeln von allen Antworten zusammen. Sie erscheinen auf {host}, für die, die fragen, ab {n} Antworten.",
+  "bytes": "Als Bytes",
   "retry": "Noch einmal versuchen",
   "served": "Diese Seite kam von dem Server, der die Antworten sammelt. Das schützt weniger als eine App, die ihre eigene Kopie dieses Programms mitbringt und die Umfrage vorher kennt.",
   "language": "Sprache"
@@ -36,6 +55,42 @@ export const strings = {
 /** Texts of explanations. */
 export const texts = {
   "decimal": ",",
+  "label": {
+    "asked": {
+      "one": "{n} Frage, etwa {minutes} Min. Durchgeführt von {host}.",
+      "other": "{n} Fragen, etwa {minutes} Min. Durchgeführt von {host}."
+    },
+    "asked_most": {
+      "one": "Höchstens {n} Frage, etwa {minutes} Min. Durchgeführt von {host}.",
+      "other": "Höchstens {n} Fragen, etwa {minutes} Min. Durchgeführt von {host}."
+    },
+    "mixed": "Dieses Gerät verändert Ihre Antworten zufällig. Das Ergebnis verlässt das Gerät, nicht Ihre Antworten.",
+    "mixed_rest": "Alle anderen Antworten verändert dieses Gerät vorher zufällig.",
+    "as_is": "Mindestens eine Ihrer Antworten wird genau so gesendet, wie Sie sie geben.",
+    "open": {
+      "one": "{n} Antwort wird so gesendet, wie Sie sie geben; sie ist gekennzeichnet.",
+      "other": "{n} Antworten werden so gesendet, wie Sie sie geben; sie sind gekennzeichnet."
+    },
+    "item": "Ein Punkt prüft nur, ob Sie lesen; er ist gekennzeichnet.",
+    "unsure": "Daraus kann niemand sicher wissen, was Sie geantwortet haben, auch nicht die, die fragen.",
+    "unsure_rest": "Aus dem Ergebnis kann niemand diese anderen Antworten sicher wissen, auch nicht die, die fragen.",
+    "nearly": "Trotzdem kann sich jemand durch das Ergebnis bei einer Antwort fast sicher sein.",
+    "invited": "Wer Sie eingeladen hat, kann erkennen, welches Ergebnis von Ihnen ist.",
+    "fits": "Von 100 Menschen mit Ihrer Antwort senden etwa {own} ein Ergebnis, das zu Ihrer Antwort passt. Von 100 Menschen mit einer anderen Antwort senden auch etwa {other} so ein Ergebnis.",
+    "silent": "Etwa {silent} von 100 Menschen senden nichts zu dieser Frage.",
+    "nothing": "Was Sie senden, sagt nichts über diese Frage aus.",
+    "given": "Ihre Antwort auf diese Frage wird genau so gesendet, wie Sie sie geben.",
+    "fitting": "Ein Ergebnis passt zu einer Antwort, wenn keine andere Antwort dieses Ergebnis wahrscheinlicher macht.",
+    "belief": "Angenommen, jemand glaubt, dass 5 von 100 Menschen wie Ihnen eine bestimmte Antwort geben. Was Sie senden, kann das auf höchstens {few} von 100 erhöhen, und 50 von 100 auf höchstens {half}. Das gilt, was auch immer diese Person sonst weiß.",
+    "belief_given": "Angenommen, jemand weiß, was Sie unverändert senden, und glaubt, dass 5 von 100 Menschen wie Ihnen eine bestimmte Antwort geben. Alles Übrige, was Sie senden, kann das auf höchstens {few} von 100 erhöhen, und 50 von 100 auf höchstens {half}. Das gilt, was auch immer diese Person sonst weiß.",
+    "belief_secret": "Angenommen, jemand glaubt, dass bei 5 von 100 Menschen wie Ihnen „{secret}“ einen bestimmten Wert hat. Was Sie senden, kann das auf höchstens {few} von 100 erhöhen, und 50 von 100 auf höchstens {half}. Das gilt, sofern die veröffentlichten Tabellen dazu stimmen.",
+    "belief_secret_given": "Angenommen, jemand weiß, was Sie unverändert senden, und glaubt, dass bei 5 von 100 Menschen wie Ihnen „{secret}“ einen bestimmten Wert hat. Alles Übrige, was Sie senden, kann das auf höchstens {few} von 100 erhöhen, und 50 von 100 auf höchstens {half}. Das gilt, sofern die veröffentlichten Tabellen dazu stimmen.",
+    "part_sent": "Was dieses Gerät verlässt",
+    "part_questions": "Frage für Frage",
+    "part_limits": "Grenzen für alles zusammen",
+    "part_open": "Wovor das Sie nicht schützen kann",
+    "part_technical": "Für Fachleute"
+  },
   "explanation": {
     "percent": "{number} %",
     "own_words": "In den Worten der Umfrage: „{text}“",
@@ -46,7 +101,7 @@ export const texts = {
     "rsa-pss": "Ihre Marke wird unverändert mitgesendet; sie wurde ungesehen unterschrieben und zeigt deshalb nicht, wer sie bekommen hat.",
     "sent": "Gesendet wird, einmal, mit Leerzeichen auf {n} Byte aufgefüllt: {report}",
     "signed": "Unterschrieben von: {keys}. Eine Unterschrift sagt, wer die Umfrage gemacht hat, nicht dass eine Tabelle stimmt.",
-    "limits": "Wovor das nicht schützt: Ihre Netzadresse ist für den Betreiber des Servers sichtbar, wenn Sie keine Zwischenstelle benutzen; ein Gerät oder Betriebssystem, über das andere bestimmen, sieht alles; niemand kann verhindern, dass jemand Sie zu einer Antwort zwingt, und niemand kann prüfen, ob eine Antwort wahr ist. Eine gesendete Antwort lässt sich nicht zurückholen. Wird der Speicher dieser App gelöscht, weiß sie nicht mehr, dass Sie geantwortet haben; eine zweite Antwort würde dann mehr über Sie verraten.",
+    "limits": "Ihre Netzadresse ist für den Betreiber des Servers sichtbar, wenn Sie keine Zwischenstelle benutzen; ein Gerät oder Betriebssystem, über das andere bestimmen, sieht alles; niemand kann verhindern, dass jemand Sie zu einer Antwort zwingt, und niemand kann prüfen, ob eine Antwort wahr ist. Eine gesendete Antwort lässt sich nicht zurückholen. Wird der Speicher dieser App gelöscht, weiß sie nicht mehr, dass Sie geantwortet haben; eine zweite Antwort würde dann mehr über Sie verraten.",
     "unread": "Diese Übersetzung wurde noch von niemandem geprüft, der Deutsch als Muttersprache spricht.",
     "question": "{text} ({choices})",
     "number_question": "{text} (eine Zahl, von der nur der Bereich verwendet wird: {choices})",

@@ -4,10 +4,19 @@
 /** Texts of the element. */
 export const strings = {
   "loading": "Checking the survey…",
-  "private": "Your answers are randomised on this device; only the random result is sent. Below you can read what it can reveal.",
   "public": "Sent as you give it, not randomised",
   "passed": "Only whether you chose what it asks for is sent, not randomised",
-  "unchanged": "This survey sends at least one of your answers unchanged.",
+  "label": "What your result can tell",
+  "own": "Your answer",
+  "other": "Another answer",
+  "each": "Question by question",
+  "try": "Try it",
+  "trial": "A trial: nothing here is stored or sent.",
+  "try_question": "Question",
+  "try_answer": "Answer",
+  "draw": "Draw 20 times",
+  "drawn_twenty": "This answer, drawn 20 times. What would be sent fits:",
+  "no_hint": "nothing about it",
   "details": "What leaves this device, and what it can reveal",
   "english": "",
   "drawn": "You are asked at most {asked} of {of} questions; this device has drawn which.",
@@ -28,6 +37,16 @@ export const strings = {
   "refused": "The survey no longer accepts answers. None of your answers was kept.",
   "before": "This device has answered already; the first answer stands.",
   "failed": "This survey cannot be answered here. Nothing was sent.",
+  "was_sent": "What was sent",
+  "sent_fits": "“{question}”: what was sent fits {answers}.",
+  "sent_nothing": "“{question}”: nothing was sent about it.",
+  "sent_random": "“{question}”: a random result.",
+  "sent_open": "“{question}”: {answer}, just as you gave it.",
+  "sent_item": "“{question}”: only whether you chose what it asks for.",
+  "sent_token": "Your invitation, just as it is.",
+  "sent_all": "Nothing else about your answers was sent, and they are not stored here.",
+  "results": "Results are about all answers together. They appear at {host}, for those who ask, from {n} answers on.",
+  "bytes": "As bytes",
   "retry": "Try again",
   "served": "This page came from the server that collects the answers. That protects you less than an app that has its own copy of this code and knows the survey beforehand.",
   "language": "Language"
@@ -36,6 +55,42 @@ export const strings = {
 /** Texts of explanations. */
 export const texts = {
   "decimal": ".",
+  "label": {
+    "asked": {
+      "one": "{n} question, about {minutes} min. Run by {host}.",
+      "other": "{n} questions, about {minutes} min. Run by {host}."
+    },
+    "asked_most": {
+      "one": "Up to {n} question, about {minutes} min. Run by {host}.",
+      "other": "Up to {n} questions, about {minutes} min. Run by {host}."
+    },
+    "mixed": "This device changes your answers by chance. The result leaves it, not your answers.",
+    "mixed_rest": "This device changes all other answers by chance first.",
+    "as_is": "At least one of your answers is sent just as you give it.",
+    "open": {
+      "one": "{n} answer is sent as you give it; it is marked.",
+      "other": "{n} answers are sent as you give them; they are marked."
+    },
+    "item": "One item only checks if you read; it is marked.",
+    "unsure": "From it nobody can be sure what you answered, not even those who ask.",
+    "unsure_rest": "From the result nobody can be sure of those, not even those who ask.",
+    "nearly": "The result may still make someone almost sure of an answer.",
+    "invited": "Whoever invited you can tell which result is yours.",
+    "fits": "Of 100 people with your answer, about {own} send a result that fits it. Of 100 people with another answer, about {other} do too.",
+    "silent": "About {silent} of 100 people send nothing about this question.",
+    "nothing": "What you send says nothing about this question.",
+    "given": "Your answer to this question is sent just as you give it.",
+    "fitting": "A result fits an answer if no other answer makes it more likely.",
+    "belief": "Suppose someone thinks that 5 of 100 people like you give some answer. What you send can raise this to {few} of 100 at most, and 50 of 100 to {half}. This holds whatever else they know.",
+    "belief_given": "Suppose someone who knows what you send unchanged thinks that 5 of 100 people like you give some answer. All else that you send can raise this to {few} of 100 at most, and 50 of 100 to {half}. This holds whatever else they know.",
+    "belief_secret": "Suppose someone thinks that 5 of 100 people like you have a certain “{secret}”. What you send can raise this to {few} of 100 at most, and 50 of 100 to {half}. This holds as long as the published tables about it are true.",
+    "belief_secret_given": "Suppose someone who knows what you send unchanged thinks that 5 of 100 people like you have a certain “{secret}”. All else that you send can raise this to {few} of 100 at most, and 50 of 100 to {half}. This holds as long as the published tables about it are true.",
+    "part_sent": "What leaves this device",
+    "part_questions": "Question by question",
+    "part_limits": "Limits for all of it together",
+    "part_open": "What this cannot protect you from",
+    "part_technical": "For experts"
+  },
   "explanation": {
     "percent": "{number}%",
     "own_words": "The survey’s own words: “{text}”",
@@ -46,7 +101,7 @@ export const texts = {
     "rsa-pss": "Your token is sent with the report, unchanged. It was signed without being seen, so it does not show whom it was given to.",
     "sent": "What is sent, once, padded with spaces to {n} bytes: {report}",
     "signed": "Signed by: {keys}. A signature says who made the survey, not that a prior is true.",
-    "limits": "What this cannot protect you from: Whoever runs the server can see your network address, unless you use a relay. A device or operating system that someone else controls sees everything. Nobody can stop someone from forcing you to answer, and nobody can check that an answer is true. Once sent, an answer cannot be withdrawn. If this app’s memory is erased, it no longer knows that you have answered. Answering again would then reveal more about you.",
+    "limits": "Whoever runs the server can see your network address, unless you use a relay. A device or operating system that someone else controls sees everything. Nobody can stop someone from forcing you to answer, and nobody can check that an answer is true. Once sent, an answer cannot be withdrawn. If this app’s memory is erased, it no longer knows that you have answered. Answering again would then reveal more about you.",
     "unread": "",
     "question": "{text} ({choices})",
     "number_question": "{text} (a number, of which only the range is used: {choices})",

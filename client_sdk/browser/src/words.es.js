@@ -4,10 +4,19 @@
 /** Texts of the element. */
 export const strings = {
   "loading": "Comprobando la encuesta…",
-  "private": "Sus respuestas se someten al azar en este dispositivo; solo se envía el resultado aleatorio. Abajo puede leer qué puede revelar.",
   "public": "Se envía tal como usted lo da, sin azar",
   "passed": "Solo se envía el dato de si usted eligió o no lo que se pide, sin azar",
-  "unchanged": "Esta encuesta envía al menos una de sus respuestas sin cambios.",
+  "label": "Qué puede revelar su resultado",
+  "own": "Su respuesta",
+  "other": "Otra respuesta",
+  "each": "Pregunta por pregunta",
+  "try": "Probar",
+  "trial": "Una prueba: aquí no se guarda ni se envía nada.",
+  "try_question": "Pregunta",
+  "try_answer": "Respuesta",
+  "draw": "Sortear 20 veces",
+  "drawn_twenty": "20 sorteos con esta respuesta. Lo que se enviaría encaja con:",
+  "no_hint": "nada al respecto",
   "details": "Qué sale de este dispositivo y qué puede revelar",
   "english": "",
   "drawn": "Se le hacen como máximo {asked} de {of} preguntas; este dispositivo ha sorteado cuáles.",
@@ -28,6 +37,16 @@ export const strings = {
   "refused": "La encuesta ya no acepta respuestas. No se guardó nada de usted.",
   "before": "Este dispositivo ya ha respondido; vale la primera respuesta.",
   "failed": "No se puede responder aquí a esta encuesta. No se envió nada.",
+  "was_sent": "Qué se envió",
+  "sent_fits": "«{question}»: lo que se envió encaja con {answers}.",
+  "sent_nothing": "«{question}»: no se envió nada al respecto.",
+  "sent_random": "«{question}»: un resultado aleatorio.",
+  "sent_open": "«{question}»: {answer}, exactamente tal como usted respondió.",
+  "sent_item": "«{question}»: solo el dato de si usted eligió o no lo que se pide.",
+  "sent_token": "Su invitación, tal cual.",
+  "sent_all": "No se envió nada más sobre sus respuestas, y no están guardadas aquí.",
+  "results": "Los resultados tratan de todas las respuestas juntas. Aparecen en {host}, para quienes preguntan, a partir de {n} respuestas.",
+  "bytes": "Como bytes",
   "retry": "Intentar de nuevo",
   "served": "Esta página vino del servidor que recoge las respuestas. Eso protege menos que una aplicación que trae su propia copia de este programa y conoce la encuesta de antemano.",
   "language": "Idioma"
@@ -36,6 +55,42 @@ export const strings = {
 /** Texts of explanations. */
 export const texts = {
   "decimal": ",",
+  "label": {
+    "asked": {
+      "one": "{n} pregunta, alrededor de {minutes} min. Encuesta a cargo de {host}.",
+      "other": "{n} preguntas, alrededor de {minutes} min. Encuesta a cargo de {host}."
+    },
+    "asked_most": {
+      "one": "Como máximo {n} pregunta, alrededor de {minutes} min. Encuesta a cargo de {host}.",
+      "other": "Como máximo {n} preguntas, alrededor de {minutes} min. Encuesta a cargo de {host}."
+    },
+    "mixed": "Este dispositivo cambia sus respuestas al azar. Lo que sale de él es el resultado, no sus respuestas.",
+    "mixed_rest": "Este dispositivo cambia antes al azar todas las demás respuestas.",
+    "as_is": "Al menos una de sus respuestas se envía exactamente tal como usted la da.",
+    "open": {
+      "one": "{n} respuesta se envía tal como usted la da; está marcada.",
+      "other": "{n} respuestas se envían tal como usted las da; están marcadas."
+    },
+    "item": "Un punto solo comprueba si usted lee; está marcado.",
+    "unsure": "A partir del resultado nadie puede estar seguro de lo que usted respondió, ni siquiera quienes preguntan.",
+    "unsure_rest": "A partir del resultado nadie puede estar seguro de esas otras respuestas, ni siquiera quienes preguntan.",
+    "nearly": "Aun así, el resultado puede hacer que alguien esté casi seguro de una respuesta.",
+    "invited": "Quien le invitó puede reconocer qué resultado es el suyo.",
+    "fits": "De 100 personas con la misma respuesta que usted, alrededor de {own} envían un resultado que encaja con ella. De 100 personas con otra respuesta, alrededor de {other} también envían un resultado así.",
+    "silent": "Alrededor de {silent} de 100 personas no envían nada sobre esta pregunta.",
+    "nothing": "Lo que usted envía no dice nada sobre esta pregunta.",
+    "given": "Su respuesta a esta pregunta se envía exactamente tal como usted la da.",
+    "fitting": "Un resultado encaja con una respuesta si ninguna otra respuesta lo hace más probable.",
+    "belief": "Supongamos que alguien cree que 5 de 100 personas como usted dan cierta respuesta. Lo que usted envía puede subir esto como mucho a {few} de 100, y 50 de 100 como mucho a {half}. Esto vale sepa lo que sepa además esa persona.",
+    "belief_given": "Supongamos que alguien que conoce lo que usted envía sin cambios cree que 5 de 100 personas como usted dan cierta respuesta. Todo lo demás que usted envía puede subir esto como mucho a {few} de 100, y 50 de 100 como mucho a {half}. Esto vale sepa lo que sepa además esa persona.",
+    "belief_secret": "Supongamos que alguien cree que 5 de 100 personas como usted tienen cierto valor de «{secret}». Lo que usted envía puede subir esto como mucho a {few} de 100, y 50 de 100 como mucho a {half}. Esto vale siempre que las tablas publicadas al respecto sean ciertas.",
+    "belief_secret_given": "Supongamos que alguien que conoce lo que usted envía sin cambios cree que 5 de 100 personas como usted tienen cierto valor de «{secret}». Todo lo demás que usted envía puede subir esto como mucho a {few} de 100, y 50 de 100 como mucho a {half}. Esto vale siempre que las tablas publicadas al respecto sean ciertas.",
+    "part_sent": "Qué sale de este dispositivo",
+    "part_questions": "Pregunta por pregunta",
+    "part_limits": "Límites para todo en conjunto",
+    "part_open": "De qué no puede protegerle esto",
+    "part_technical": "Para especialistas"
+  },
   "explanation": {
     "percent": "{number} %",
     "own_words": "En palabras de la encuesta: «{text}»",
@@ -46,7 +101,7 @@ export const texts = {
     "rsa-pss": "Su ficha se envía sin cambios con el informe; se firmó sin verla, así que no muestra a quién se dio.",
     "sent": "Lo que se envía, una sola vez, completado con espacios hasta {n} bytes: {report}",
     "signed": "Firmado por: {keys}. Una firma dice quién hizo la encuesta, no que una tabla sea cierta.",
-    "limits": "Lo que esto no puede proteger: el operador del servidor ve su dirección de red, salvo que usted use un intermediario; un dispositivo o un sistema que otra persona controla lo ve todo; nadie puede impedir que alguien le obligue a responder, y nadie puede comprobar que una respuesta sea cierta. Una respuesta enviada no se puede retirar. Si se borra la memoria de esta aplicación, ya no sabe que usted ha respondido; responder otra vez revelaría entonces más sobre usted.",
+    "limits": "El operador del servidor ve su dirección de red, salvo que usted use un intermediario; un dispositivo o un sistema que otra persona controla lo ve todo; nadie puede impedir que alguien le obligue a responder, y nadie puede comprobar que una respuesta sea cierta. Una respuesta enviada no se puede retirar. Si se borra la memoria de esta aplicación, ya no sabe que usted ha respondido; responder otra vez revelaría entonces más sobre usted.",
     "unread": "Ninguna persona de lengua materna española ha revisado todavía esta traducción.",
     "question": "{text} ({choices})",
     "number_question": "{text} (un número, del que solo se usa el intervalo: {choices})",

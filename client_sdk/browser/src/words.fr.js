@@ -4,10 +4,19 @@
 /** Texts of the element. */
 export const strings = {
   "loading": "Vérification de l’enquête…",
-  "private": "Vos réponses sont modifiées au hasard sur cet appareil ; seul le résultat aléatoire est envoyé. Vous pouvez lire ci-dessous ce qu’il peut révéler.",
   "public": "Envoyé tel que vous le donnez, sans tirage au hasard",
   "passed": "Seul le fait que vous ayez choisi ou non ce qui est demandé est envoyé, sans tirage au hasard",
-  "unchanged": "Cette enquête envoie au moins une de vos réponses telle quelle.",
+  "label": "Ce que votre résultat peut révéler",
+  "own": "Votre réponse",
+  "other": "Une autre réponse",
+  "each": "Question par question",
+  "try": "Essayer",
+  "trial": "Un essai : rien n’est conservé ni envoyé ici.",
+  "try_question": "Question",
+  "try_answer": "Réponse",
+  "draw": "Tirer 20 fois",
+  "drawn_twenty": "20 tirages avec cette réponse. Ce qui serait envoyé s’accorde avec :",
+  "no_hint": "rien à ce sujet",
   "details": "Ce qui quitte cet appareil, et ce que cela peut révéler",
   "english": "",
   "drawn": "On vous pose au plus {asked} questions sur {of} ; cet appareil a tiré au sort lesquelles.",
@@ -28,6 +37,16 @@ export const strings = {
   "refused": "L’enquête n’accepte plus de réponses. Rien de vous n’a été conservé.",
   "before": "Cet appareil a déjà répondu ; la première réponse est valable.",
   "failed": "On ne peut pas répondre ici à cette enquête. Rien n’a été envoyé.",
+  "was_sent": "Ce qui a été envoyé",
+  "sent_fits": "« {question} » : ce qui a été envoyé s’accorde avec {answers}.",
+  "sent_nothing": "« {question} » : rien n’a été envoyé à ce sujet.",
+  "sent_random": "« {question} » : un résultat aléatoire.",
+  "sent_open": "« {question} » : {answer}, exactement comme vous avez répondu.",
+  "sent_item": "« {question} » : seulement le fait que vous ayez choisi ou non ce qui est demandé.",
+  "sent_token": "Votre invitation, telle quelle.",
+  "sent_all": "Rien d’autre n’a été envoyé sur vos réponses, et elles ne sont pas conservées ici.",
+  "results": "Les résultats portent sur toutes les réponses ensemble. Ils paraissent sur {host}, pour ceux qui posent les questions, à partir de {n} réponses.",
+  "bytes": "En octets",
   "retry": "Réessayer",
   "served": "Cette page vient du serveur qui recueille les réponses. Cela protège moins qu’une application qui apporte sa propre copie de ce programme et connaît l’enquête d’avance.",
   "language": "Langue"
@@ -36,6 +55,42 @@ export const strings = {
 /** Texts of explanations. */
 export const texts = {
   "decimal": ",",
+  "label": {
+    "asked": {
+      "one": "{n} question, environ {minutes} min. Enquête menée par {host}.",
+      "other": "{n} questions, environ {minutes} min. Enquête menée par {host}."
+    },
+    "asked_most": {
+      "one": "Au plus {n} question, environ {minutes} min. Enquête menée par {host}.",
+      "other": "Au plus {n} questions, environ {minutes} min. Enquête menée par {host}."
+    },
+    "mixed": "Cet appareil modifie vos réponses au hasard. C’est le résultat qui le quitte, pas vos réponses.",
+    "mixed_rest": "Cet appareil modifie d’abord au hasard toutes les autres réponses.",
+    "as_is": "Au moins une de vos réponses est envoyée exactement telle que vous la donnez.",
+    "open": {
+      "one": "{n} réponse est envoyée telle que vous la donnez ; elle est signalée.",
+      "other": "{n} réponses sont envoyées telles que vous les donnez ; elles sont signalées."
+    },
+    "item": "Un élément vérifie seulement si vous lisez ; il est signalé.",
+    "unsure": "À partir du résultat, personne ne peut être sûr de ce que vous avez répondu, pas même ceux qui posent les questions.",
+    "unsure_rest": "À partir du résultat, personne ne peut être sûr de ces autres réponses, pas même ceux qui posent les questions.",
+    "nearly": "Le résultat peut quand même rendre quelqu’un presque sûr d’une réponse.",
+    "invited": "La personne qui vous a remis l’invitation peut reconnaître quel résultat est le vôtre.",
+    "fits": "Sur 100 personnes avec votre réponse, environ {own} envoient un résultat qui s’accorde avec elle. Sur 100 personnes avec une autre réponse, environ {other} envoient aussi un tel résultat.",
+    "silent": "Sur 100 personnes, environ {silent} n’envoient rien sur cette question.",
+    "nothing": "Ce que vous envoyez ne dit rien sur cette question.",
+    "given": "Votre réponse à cette question est envoyée exactement telle que vous la donnez.",
+    "fitting": "Un résultat s’accorde avec une réponse si aucune autre réponse ne le rend plus probable.",
+    "belief": "Supposons que quelqu’un pense que, sur 100 personnes comme vous, 5 donnent une certaine réponse. Ce que vous envoyez peut faire monter ce nombre à {few} sur 100 au plus, et 50 sur 100 à {half} au plus. Cela vaut quoi que cette personne sache par ailleurs.",
+    "belief_given": "Supposons que quelqu’un qui connaît ce que vous envoyez tel quel pense que, sur 100 personnes comme vous, 5 donnent une certaine réponse. Tout le reste de ce que vous envoyez peut faire monter ce nombre à {few} sur 100 au plus, et 50 sur 100 à {half} au plus. Cela vaut quoi que cette personne sache par ailleurs.",
+    "belief_secret": "Supposons que quelqu’un pense que, sur 100 personnes comme vous, 5 ont une certaine valeur de « {secret} ». Ce que vous envoyez peut faire monter ce nombre à {few} sur 100 au plus, et 50 sur 100 à {half} au plus. Cela vaut à condition que les tableaux publiés à ce sujet soient exacts.",
+    "belief_secret_given": "Supposons que quelqu’un qui connaît ce que vous envoyez tel quel pense que, sur 100 personnes comme vous, 5 ont une certaine valeur de « {secret} ». Tout le reste de ce que vous envoyez peut faire monter ce nombre à {few} sur 100 au plus, et 50 sur 100 à {half} au plus. Cela vaut à condition que les tableaux publiés à ce sujet soient exacts.",
+    "part_sent": "Ce qui quitte cet appareil",
+    "part_questions": "Question par question",
+    "part_limits": "Limites pour l’ensemble",
+    "part_open": "Ce dont cela ne peut pas vous protéger",
+    "part_technical": "Pour les spécialistes"
+  },
   "explanation": {
     "percent": "{number} %",
     "own_words": "Dans les termes de l’enquête : « {text} »",
@@ -46,7 +101,7 @@ export const texts = {
     "rsa-pss": "Votre jeton est envoyé tel quel avec le rapport ; il a été signé sans être vu et ne montre donc pas à qui il a été donné.",
     "sent": "Ce qui est envoyé, une seule fois, complété par des espaces jusqu’à {n} octets : {report}",
     "signed": "Signé par : {keys}. Une signature dit qui a fait l’enquête, non qu’un tableau est exact.",
-    "limits": "Ce que cela ne protège pas : votre adresse réseau est visible de l’exploitant du serveur, sauf si vous passez par un relais ; un appareil ou un système contrôlé par quelqu’un d’autre voit tout ; personne ne peut empêcher qu’on vous force à répondre, et personne ne peut vérifier qu’une réponse est vraie. Une réponse envoyée ne peut pas être retirée. Si la mémoire de cette application est effacée, elle ne sait plus que vous avez répondu ; répondre une deuxième fois en révélerait alors davantage sur vous.",
+    "limits": "Votre adresse réseau est visible de l’exploitant du serveur, sauf si vous passez par un relais ; un appareil ou un système contrôlé par quelqu’un d’autre voit tout ; personne ne peut empêcher qu’on vous force à répondre, et personne ne peut vérifier qu’une réponse est vraie. Une réponse envoyée ne peut pas être retirée. Si la mémoire de cette application est effacée, elle ne sait plus que vous avez répondu ; répondre une deuxième fois en révélerait alors davantage sur vous.",
     "unread": "Cette traduction n’a pas encore été relue par une personne de langue maternelle française.",
     "question": "{text} ({choices})",
     "number_question": "{text} (un nombre, dont seul l’intervalle est utilisé : {choices})",

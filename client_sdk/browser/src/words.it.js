@@ -4,10 +4,19 @@
 /** Texts of the element. */
 export const strings = {
   "loading": "Verifica dell’indagine…",
-  "private": "Le sue risposte sono rese casuali su questo dispositivo; si invia solo il risultato casuale. Sotto può leggere che cosa può rivelare.",
   "public": "Si invia così come lo dà, senza sorteggio",
   "passed": "Si invia solo l’informazione se ha scelto o no ciò che si chiede, senza sorteggio",
-  "unchanged": "Questa indagine invia almeno una delle sue risposte invariata.",
+  "label": "Che cosa può rivelare il suo risultato",
+  "own": "La sua risposta",
+  "other": "Un’altra risposta",
+  "each": "Domanda per domanda",
+  "try": "Prova",
+  "trial": "Una prova: qui non si conserva né si invia nulla.",
+  "try_question": "Domanda",
+  "try_answer": "Risposta",
+  "draw": "Sorteggia 20 volte",
+  "drawn_twenty": "20 sorteggi con questa risposta. Ciò che si invierebbe si accorda con:",
+  "no_hint": "nulla al riguardo",
   "details": "Che cosa lascia questo dispositivo e che cosa può rivelare",
   "english": "",
   "drawn": "Le vengono poste al massimo {asked} domande su {of}; questo dispositivo ha sorteggiato quali.",
@@ -28,6 +37,16 @@ export const strings = {
   "refused": "L’indagine non accetta più risposte. Di lei non è stato conservato nulla.",
   "before": "Questo dispositivo ha già risposto; vale la prima risposta.",
   "failed": "Qui non si può rispondere a questa indagine. Non è stato inviato nulla.",
+  "was_sent": "Che cosa è stato inviato",
+  "sent_fits": "«{question}»: ciò che è stato inviato si accorda con {answers}.",
+  "sent_nothing": "«{question}»: non è stato inviato nulla al riguardo.",
+  "sent_random": "«{question}»: un risultato casuale.",
+  "sent_open": "«{question}»: {answer}, esattamente così come lei ha risposto.",
+  "sent_item": "«{question}»: solo l’informazione se ha scelto o no ciò che si chiede.",
+  "sent_token": "Il suo invito, così com’è.",
+  "sent_all": "Non è stato inviato nient’altro sulle sue risposte, e non sono conservate qui.",
+  "results": "I risultati riguardano tutte le risposte insieme. Appaiono su {host}, per chi fa le domande, a partire da {n} risposte.",
+  "bytes": "Come byte",
   "retry": "Riprova",
   "served": "Questa pagina viene dal server che raccoglie le risposte. Ciò protegge meno di un’app che porta la propria copia di questo programma e conosce l’indagine in anticipo.",
   "language": "Lingua"
@@ -36,6 +55,42 @@ export const strings = {
 /** Texts of explanations. */
 export const texts = {
   "decimal": ",",
+  "label": {
+    "asked": {
+      "one": "{n} domanda, circa {minutes} min. Indagine a cura di {host}.",
+      "other": "{n} domande, circa {minutes} min. Indagine a cura di {host}."
+    },
+    "asked_most": {
+      "one": "Al massimo {n} domanda, circa {minutes} min. Indagine a cura di {host}.",
+      "other": "Al massimo {n} domande, circa {minutes} min. Indagine a cura di {host}."
+    },
+    "mixed": "Le sue risposte vengono cambiate a caso su questo dispositivo. A lasciarlo è il risultato, non le sue risposte.",
+    "mixed_rest": "Questo dispositivo cambia prima a caso tutte le altre risposte.",
+    "as_is": "Almeno una delle sue risposte si invia esattamente così come lei la dà.",
+    "open": {
+      "one": "{n} risposta si invia così come lei la dà; è segnalata.",
+      "other": "{n} risposte si inviano così come lei le dà; sono segnalate."
+    },
+    "item": "Una voce controlla solo se lei legge; è segnalata.",
+    "unsure": "Dal risultato nessuno può essere sicuro di che cosa lei ha risposto, nemmeno chi fa le domande.",
+    "unsure_rest": "Dal risultato nessuno può essere sicuro di quelle altre risposte, nemmeno chi fa le domande.",
+    "nearly": "Il risultato può comunque rendere qualcuno quasi sicuro di una risposta.",
+    "invited": "Chi le ha dato l’invito può riconoscere quale risultato è il suo.",
+    "fits": "Su 100 persone con la sua stessa risposta, circa {own} inviano un risultato che si accorda con essa. Su 100 persone con un’altra risposta, circa {other} inviano anch’esse un risultato così.",
+    "silent": "Su 100 persone, circa {silent} non inviano nulla su questa domanda.",
+    "nothing": "Ciò che lei invia non dice nulla su questa domanda.",
+    "given": "La sua risposta a questa domanda si invia esattamente così come lei la dà.",
+    "fitting": "Un risultato si accorda con una risposta se nessun’altra risposta lo rende più probabile.",
+    "belief": "Supponiamo che qualcuno pensi che, su 100 persone come lei, 5 diano una certa risposta. Ciò che lei invia può far salire questo numero al massimo a {few} su 100, e 50 su 100 al massimo a {half}. Questo vale qualunque altra cosa quella persona sappia.",
+    "belief_given": "Supponiamo che qualcuno conosca ciò che lei invia invariato e pensi che, su 100 persone come lei, 5 diano una certa risposta. Tutto il resto che lei invia può far salire questo numero al massimo a {few} su 100, e 50 su 100 al massimo a {half}. Questo vale qualunque altra cosa quella persona sappia.",
+    "belief_secret": "Supponiamo che qualcuno pensi che, su 100 persone come lei, 5 abbiano un certo valore di «{secret}». Ciò che lei invia può far salire questo numero al massimo a {few} su 100, e 50 su 100 al massimo a {half}. Questo vale purché le tabelle pubblicate al riguardo siano vere.",
+    "belief_secret_given": "Supponiamo che qualcuno conosca ciò che lei invia invariato e pensi che, su 100 persone come lei, 5 abbiano un certo valore di «{secret}». Tutto il resto che lei invia può far salire questo numero al massimo a {few} su 100, e 50 su 100 al massimo a {half}. Questo vale purché le tabelle pubblicate al riguardo siano vere.",
+    "part_sent": "Che cosa lascia questo dispositivo",
+    "part_questions": "Domanda per domanda",
+    "part_limits": "Limiti per tutto l’insieme",
+    "part_open": "Da che cosa questo non può proteggerla",
+    "part_technical": "Per esperti"
+  },
   "explanation": {
     "percent": "{number} %",
     "own_words": "Con le parole dell’indagine: «{text}»",
@@ -46,7 +101,7 @@ export const texts = {
     "rsa-pss": "Il suo gettone si invia invariato con il rapporto; è stato firmato senza essere visto, quindi non mostra a chi è stato dato.",
     "sent": "Ciò che si invia, una sola volta, completato con spazi fino a {n} byte: {report}",
     "signed": "Firmato da: {keys}. Una firma dice chi ha fatto l’indagine, non che una tabella sia vera.",
-    "limits": "Che cosa questo non può proteggere: il suo indirizzo di rete è visibile al gestore del server, se lei non usa un intermediario; un dispositivo o un sistema controllato da altri vede tutto; nessuno può impedire che qualcuno la costringa a rispondere, e nessuno può verificare che una risposta sia vera. Una risposta inviata non si può ritirare. Se la memoria di questa app viene cancellata, l’app non sa più che lei ha risposto; rispondere di nuovo rivelerebbe allora di più su di lei.",
+    "limits": "Il suo indirizzo di rete è visibile al gestore del server, se lei non usa un intermediario; un dispositivo o un sistema controllato da altri vede tutto; nessuno può impedire che qualcuno la costringa a rispondere, e nessuno può verificare che una risposta sia vera. Una risposta inviata non si può ritirare. Se la memoria di questa app viene cancellata, l’app non sa più che lei ha risposto; rispondere di nuovo rivelerebbe allora di più su di lei.",
     "unread": "Nessuna persona di madrelingua italiana ha ancora riletto questa traduzione.",
     "question": "{text} ({choices})",
     "number_question": "{text} (un numero, di cui si usa solo l’intervallo: {choices})",

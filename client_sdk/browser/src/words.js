@@ -46,7 +46,7 @@ export const stringsFor = (/** @type {string} */ language, /** @type {Record<str
 export const speaks = (/** @type {string} */ language, /** @type {Record<string, Strings>} */ more = {}) =>
   Boolean(LOADED[baseOf(language)]?.strings ?? more[language] ?? more[baseOf(language)]);
 
-const PARTS = ["explanation", "promises", "whole", "budget"];
+const PARTS = ["label", "explanation", "promises", "whole", "budget"];
 /** Return the names in braces. @returns {string[]} */
 const namesIn = (/** @type {string} */ text) => text.match(/\{\w+\}/g) ?? [];
 const isMap = (/** @type {unknown} */ value) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -71,6 +71,9 @@ export function requireTexts(/** @type {any} */ own) {
   }
 }
 
+/** Return a text with values for the names in braces, in one pass, because a value may hold braces too. */
+export const fill = (/** @type {string} */ text, /** @type {Record<string, unknown>} */ values) => text.replace(/\{(\w+)\}/g, (whole, key) => String(values[key] ?? whole));
+
 /** Texts of explanations in one language; an app's own texts replace those of the same part and name. */
 export class Texts {
   constructor(/** @type {string} */ tag, /** @type {Catalogue} */ own = {}) {
@@ -82,8 +85,7 @@ export class Texts {
   say(/** @type {string} */ part, /** @type {string} */ name, /** @type {Record<string, unknown>} */ values = {}) {
     let text = this.own[part]?.[name] ?? LOADED[this.language].texts[part][name];
     if (typeof text !== "string") text = text[new Intl.PluralRules(this.language).select(Number(values.n))] ?? text.other;
-    // In one pass, because a value may hold braces too.
-    return text.replace(/\{(\w+)\}/g, (/** @type {string} */ whole, /** @type {string} */ key) => String(values[key] ?? whole));
+    return fill(text, values);
   }
 
   /** Return a number such as 2.72, 73.1% or inf as it is written in the language. */

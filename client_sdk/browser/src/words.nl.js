@@ -4,10 +4,19 @@
 /** Texts of the element. */
 export const strings = {
   "loading": "De enquête wordt gecontroleerd…",
-  "private": "Uw antwoorden worden op dit apparaat door loting veranderd; alleen de toevallige uitkomst wordt verstuurd. Hieronder kunt u lezen wat die kan verraden.",
   "public": "Wordt verstuurd zoals u het geeft, zonder loting",
   "passed": "Alleen of u hebt gekozen wat er wordt gevraagd, wordt verstuurd, zonder loting",
-  "unchanged": "Deze enquête verstuurt minstens één van uw antwoorden onveranderd.",
+  "label": "Wat uw uitkomst kan verraden",
+  "own": "Uw antwoord",
+  "other": "Een ander antwoord",
+  "each": "Vraag voor vraag",
+  "try": "Uitproberen",
+  "trial": "Een proef: hier wordt niets bewaard of verstuurd.",
+  "try_question": "Vraag",
+  "try_answer": "Antwoord",
+  "draw": "20 keer loten",
+  "drawn_twenty": "20 lotingen met dit antwoord. Wat zou worden verstuurd, past bij:",
+  "no_hint": "niets erover",
   "details": "Wat dit apparaat verlaat en wat het kan verraden",
   "english": "",
   "drawn": "U krijgt hoogstens {asked} van de {of} vragen; dit apparaat heeft geloot welke.",
@@ -28,6 +37,16 @@ export const strings = {
   "refused": "De enquête neemt geen antwoorden meer aan. Van u is niets bewaard.",
   "before": "Dit apparaat heeft al geantwoord; het eerste antwoord geldt.",
   "failed": "Deze enquête kan hier niet worden beantwoord. Er is niets verstuurd.",
+  "was_sent": "Wat is verstuurd",
+  "sent_fits": "“{question}”: wat is verstuurd, past bij {answers}.",
+  "sent_nothing": "“{question}”: hierover is niets verstuurd.",
+  "sent_random": "“{question}”: een toevallige uitkomst.",
+  "sent_open": "“{question}”: {answer}, precies zoals u hebt geantwoord.",
+  "sent_item": "“{question}”: alleen of u hebt gekozen wat er wordt gevraagd.",
+  "sent_token": "Uw uitnodiging, precies zoals die is.",
+  "sent_all": "Verder is er niets over uw antwoorden verstuurd, en ze worden hier niet bewaard.",
+  "results": "De resultaten gaan over alle antwoorden samen. Ze verschijnen op {host}, voor wie de vragen stelt, vanaf {n} antwoorden.",
+  "bytes": "Als bytes",
   "retry": "Opnieuw proberen",
   "served": "Deze pagina kwam van de server die de antwoorden verzamelt. Dat beschermt minder dan een app die haar eigen kopie van dit programma meebrengt en de enquête van tevoren kent.",
   "language": "Taal"
@@ -36,6 +55,42 @@ export const strings = {
 /** Texts of explanations. */
 export const texts = {
   "decimal": ",",
+  "label": {
+    "asked": {
+      "one": "{n} vraag, ongeveer {minutes} min. Uitgevoerd door {host}.",
+      "other": "{n} vragen, ongeveer {minutes} min. Uitgevoerd door {host}."
+    },
+    "asked_most": {
+      "one": "Hoogstens {n} vraag, ongeveer {minutes} min. Uitgevoerd door {host}.",
+      "other": "Hoogstens {n} vragen, ongeveer {minutes} min. Uitgevoerd door {host}."
+    },
+    "mixed": "Dit apparaat verandert uw antwoorden door loting. De uitkomst verlaat het apparaat, niet uw antwoorden.",
+    "mixed_rest": "Dit apparaat verandert alle andere antwoorden eerst door loting.",
+    "as_is": "Minstens één van uw antwoorden wordt precies zo verstuurd als u het geeft.",
+    "open": {
+      "one": "{n} antwoord wordt verstuurd zoals u het geeft; het is gemarkeerd.",
+      "other": "{n} antwoorden worden verstuurd zoals u ze geeft; ze zijn gemarkeerd."
+    },
+    "item": "Eén onderdeel controleert alleen of u leest; het is gemarkeerd.",
+    "unsure": "Daaruit kan niemand zeker weten wat u hebt geantwoord, ook niet wie de vragen stelt.",
+    "unsure_rest": "Uit de uitkomst kan niemand die andere antwoorden zeker weten, ook niet wie de vragen stelt.",
+    "nearly": "Toch kan de uitkomst iemand bijna zeker maken van een antwoord.",
+    "invited": "Wie u heeft uitgenodigd, kan zien welke uitkomst van u is.",
+    "fits": "Van 100 mensen met uw antwoord versturen ongeveer {own} een uitkomst die bij uw antwoord past. Van 100 mensen met een ander antwoord versturen ook ongeveer {other} zo’n uitkomst.",
+    "silent": "Ongeveer {silent} van de 100 mensen versturen niets over deze vraag.",
+    "nothing": "Wat u verstuurt, zegt niets over deze vraag.",
+    "given": "Uw antwoord op deze vraag wordt precies zo verstuurd als u het geeft.",
+    "fitting": "Een uitkomst past bij een antwoord als geen ander antwoord die uitkomst waarschijnlijker maakt.",
+    "belief": "Stel dat iemand denkt dat 5 van de 100 mensen zoals u een bepaald antwoord geven. Wat u verstuurt, kan dit verhogen tot hoogstens {few} van de 100, en 50 van de 100 tot hoogstens {half}. Dit geldt wat die persoon verder ook weet.",
+    "belief_given": "Stel dat iemand weet wat u onveranderd verstuurt, en denkt dat 5 van de 100 mensen zoals u een bepaald antwoord geven. Al het andere wat u verstuurt, kan dit verhogen tot hoogstens {few} van de 100, en 50 van de 100 tot hoogstens {half}. Dit geldt wat die persoon verder ook weet.",
+    "belief_secret": "Stel dat iemand denkt dat 5 van de 100 mensen zoals u een bepaalde waarde van “{secret}” hebben. Wat u verstuurt, kan dit verhogen tot hoogstens {few} van de 100, en 50 van de 100 tot hoogstens {half}. Dit geldt zolang de gepubliceerde tabellen daarover kloppen.",
+    "belief_secret_given": "Stel dat iemand weet wat u onveranderd verstuurt, en denkt dat 5 van de 100 mensen zoals u een bepaalde waarde van “{secret}” hebben. Al het andere wat u verstuurt, kan dit verhogen tot hoogstens {few} van de 100, en 50 van de 100 tot hoogstens {half}. Dit geldt zolang de gepubliceerde tabellen daarover kloppen.",
+    "part_sent": "Wat dit apparaat verlaat",
+    "part_questions": "Vraag voor vraag",
+    "part_limits": "Grenzen voor alles samen",
+    "part_open": "Waartegen dit u niet kan beschermen",
+    "part_technical": "Voor deskundigen"
+  },
   "explanation": {
     "percent": "{number}%",
     "own_words": "In de woorden van de enquête: “{text}”",
@@ -46,7 +101,7 @@ export const texts = {
     "rsa-pss": "Uw bewijs wordt onveranderd meegestuurd; het is ongezien ondertekend en toont dus niet aan wie het is gegeven.",
     "sent": "Wat één keer wordt verstuurd, met spaties aangevuld tot {n} bytes: {report}",
     "signed": "Ondertekend door: {keys}. Een handtekening zegt wie de enquête heeft gemaakt, niet dat een tabel klopt.",
-    "limits": "Wat dit niet kan beschermen: uw netwerkadres is zichtbaar voor de beheerder van de server, tenzij u een tussenstation gebruikt; een apparaat of besturingssysteem waarover iemand anders beschikt, ziet alles; niemand kan voorkomen dat iemand u dwingt te antwoorden, en niemand kan nagaan of een antwoord waar is. Een verstuurd antwoord kan niet worden teruggehaald. Als het geheugen van deze app wordt gewist, weet de app niet meer dat u hebt geantwoord; nog eens antwoorden zou dan meer over u verraden.",
+    "limits": "Uw netwerkadres is zichtbaar voor de beheerder van de server, tenzij u een tussenstation gebruikt; een apparaat of besturingssysteem waarover iemand anders beschikt, ziet alles; niemand kan voorkomen dat iemand u dwingt te antwoorden, en niemand kan nagaan of een antwoord waar is. Een verstuurd antwoord kan niet worden teruggehaald. Als het geheugen van deze app wordt gewist, weet de app niet meer dat u hebt geantwoord; nog eens antwoorden zou dan meer over u verraden.",
     "unread": "Nog niemand met Nederlands als moedertaal heeft deze vertaling nagelezen.",
     "question": "{text} ({choices})",
     "number_question": "{text} (een getal, waarvan alleen het bereik wordt gebruikt: {choices})",

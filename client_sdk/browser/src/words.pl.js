@@ -4,10 +4,19 @@
 /** Texts of the element. */
 export const strings = {
   "loading": "Sprawdzanie ankiety…",
-  "private": "Twoje odpowiedzi są losowo zmieniane na tym urządzeniu; wysyłany jest tylko losowy wynik. Niżej możesz przeczytać, co może on ujawnić.",
   "public": "Wysyłane tak, jak podasz, bez losowania",
   "passed": "Wysyłana jest tylko informacja, czy wybrano wskazaną odpowiedź, bez losowania",
-  "unchanged": "Ta ankieta wysyła co najmniej jedną z twoich odpowiedzi bez zmian.",
+  "label": "Co może ujawnić twój wynik",
+  "own": "Twoja odpowiedź",
+  "other": "Inna odpowiedź",
+  "each": "Pytanie po pytaniu",
+  "try": "Wypróbuj",
+  "trial": "Próba: niczego się tu nie zachowuje ani nie wysyła.",
+  "try_question": "Pytanie",
+  "try_answer": "Odpowiedź",
+  "draw": "Losuj 20 razy",
+  "drawn_twenty": "20 losowań dla tej odpowiedzi. To, co zostałoby wysłane, pasuje do:",
+  "no_hint": "nic o tym",
   "details": "Co opuszcza to urządzenie i co może ujawnić",
   "english": "",
   "drawn": "Pytań: najwyżej {asked} z {of}; to urządzenie wylosowało, które.",
@@ -28,6 +37,16 @@ export const strings = {
   "refused": "Ankieta nie przyjmuje już odpowiedzi. Niczego od ciebie nie zachowano.",
   "before": "Z tego urządzenia już odpowiedziano; liczy się pierwsza odpowiedź.",
   "failed": "Na tę ankietę nie można tu odpowiedzieć. Niczego nie wysłano.",
+  "was_sent": "Co wysłano",
+  "sent_fits": "„{question}”: to, co wysłano, pasuje do odpowiedzi: {answers}.",
+  "sent_nothing": "„{question}”: niczego o tym nie wysłano.",
+  "sent_random": "„{question}”: losowy wynik.",
+  "sent_open": "„{question}”: {answer}, dokładnie tak, jak brzmi twoja odpowiedź.",
+  "sent_item": "„{question}”: tylko informacja, czy wybrano wskazaną odpowiedź.",
+  "sent_token": "Twoje zaproszenie, dokładnie takie, jakie jest.",
+  "sent_all": "Niczego więcej o twoich odpowiedziach nie wysłano i nie są one tu przechowywane.",
+  "results": "Wyniki dotyczą wszystkich odpowiedzi razem. Pojawiają się pod adresem {host}, dla tych, którzy pytają, od {n} odpowiedzi wzwyż.",
+  "bytes": "Jako bajty",
   "retry": "Spróbuj ponownie",
   "served": "Ta strona pochodzi z serwera, który zbiera odpowiedzi. Chroni to mniej niż aplikacja, która ma własną kopię tego programu i zna ankietę z góry.",
   "language": "Język"
@@ -36,6 +55,48 @@ export const strings = {
 /** Texts of explanations. */
 export const texts = {
   "decimal": ",",
+  "label": {
+    "asked": {
+      "one": "{n} pytanie, około {minutes} min. Ankietę prowadzi {host}.",
+      "few": "{n} pytania, około {minutes} min. Ankietę prowadzi {host}.",
+      "many": "{n} pytań, około {minutes} min. Ankietę prowadzi {host}.",
+      "other": "{n} pytania, około {minutes} min. Ankietę prowadzi {host}."
+    },
+    "asked_most": {
+      "one": "Najwyżej {n} pytanie, około {minutes} min. Ankietę prowadzi {host}.",
+      "few": "Najwyżej {n} pytania, około {minutes} min. Ankietę prowadzi {host}.",
+      "many": "Najwyżej {n} pytań, około {minutes} min. Ankietę prowadzi {host}.",
+      "other": "Najwyżej {n} pytania, około {minutes} min. Ankietę prowadzi {host}."
+    },
+    "mixed": "To urządzenie losowo zmienia twoje odpowiedzi. Wychodzi z niego wynik, a nie twoje odpowiedzi.",
+    "mixed_rest": "Wszystkie inne odpowiedzi to urządzenie najpierw losowo zmienia.",
+    "as_is": "Co najmniej jedna z twoich odpowiedzi jest wysyłana dokładnie tak, jak ją podasz.",
+    "open": {
+      "one": "{n} odpowiedź jest wysyłana tak, jak ją podasz; jest oznaczona.",
+      "few": "{n} odpowiedzi są wysyłane tak, jak je podasz; są oznaczone.",
+      "many": "{n} odpowiedzi jest wysyłanych tak, jak je podasz; są oznaczone.",
+      "other": "{n} odpowiedzi jest wysyłane tak, jak je podasz; są oznaczone."
+    },
+    "item": "Jedna pozycja sprawdza tylko, czy czytasz; jest oznaczona.",
+    "unsure": "Na podstawie wyniku nikt nie może być pewien, jakie są twoje odpowiedzi, nawet ci, którzy pytają.",
+    "unsure_rest": "Na podstawie wyniku nikt nie może być pewien tych innych odpowiedzi, nawet ci, którzy pytają.",
+    "nearly": "Mimo to wynik może dać komuś prawie pewność co do jakiejś odpowiedzi.",
+    "invited": "Kto dał ci zaproszenie, może poznać, który wynik jest twój.",
+    "fits": "Spośród 100 osób z twoją odpowiedzią wynik, który do niej pasuje, wysyła około {own}. Spośród 100 osób z inną odpowiedzią taki wynik wysyła też około {other}.",
+    "silent": "Około {silent} na 100 osób nie wysyła niczego o tym pytaniu.",
+    "nothing": "To, co wysyłasz, nie mówi nic o tym pytaniu.",
+    "given": "Twoja odpowiedź na to pytanie jest wysyłana dokładnie tak, jak ją podasz.",
+    "fitting": "Wynik pasuje do odpowiedzi, jeśli żadna inna odpowiedź nie czyni go bardziej prawdopodobnym.",
+    "belief": "Załóżmy, że ktoś sądzi, że 5 na 100 osób takich jak ty daje określoną odpowiedź. To, co wysyłasz, może podnieść tę liczbę najwyżej do {few} na 100, a 50 na 100 najwyżej do {half}. Obowiązuje to, cokolwiek jeszcze wie ta osoba.",
+    "belief_given": "Załóżmy, że ktoś wie, co wysyłasz bez zmian, i sądzi, że 5 na 100 osób takich jak ty daje określoną odpowiedź. Cała reszta tego, co wysyłasz, może podnieść tę liczbę najwyżej do {few} na 100, a 50 na 100 najwyżej do {half}. Obowiązuje to, cokolwiek jeszcze wie ta osoba.",
+    "belief_secret": "Załóżmy, że ktoś sądzi, że 5 na 100 osób takich jak ty ma określoną wartość „{secret}”. To, co wysyłasz, może podnieść tę liczbę najwyżej do {few} na 100, a 50 na 100 najwyżej do {half}. Obowiązuje to, o ile opublikowane tabele na ten temat są prawdziwe.",
+    "belief_secret_given": "Załóżmy, że ktoś wie, co wysyłasz bez zmian, i sądzi, że 5 na 100 osób takich jak ty ma określoną wartość „{secret}”. Cała reszta tego, co wysyłasz, może podnieść tę liczbę najwyżej do {few} na 100, a 50 na 100 najwyżej do {half}. Obowiązuje to, o ile opublikowane tabele na ten temat są prawdziwe.",
+    "part_sent": "Co opuszcza to urządzenie",
+    "part_questions": "Pytanie po pytaniu",
+    "part_limits": "Granice dla wszystkiego razem",
+    "part_open": "Przed czym to nie może cię chronić",
+    "part_technical": "Dla ekspertów"
+  },
   "explanation": {
     "percent": "{number}%",
     "own_words": "Słowami ankiety: „{text}”",
@@ -51,7 +112,7 @@ export const texts = {
       "other": "Co jest wysyłane, jeden raz, uzupełnione spacjami do {n} bajta: {report}"
     },
     "signed": "Podpisane przez: {keys}. Podpis mówi, kto przygotował ankietę, a nie że tabela jest prawdziwa.",
-    "limits": "Czego to nie może chronić: twój adres sieciowy widzi operator serwera, chyba że używasz pośrednika; urządzenie lub system, nad którym ma władzę ktoś inny, widzi wszystko; nikt nie może zapobiec temu, że ktoś zmusi cię do odpowiedzi, i nikt nie może sprawdzić, czy odpowiedź jest prawdziwa. Wysłanej odpowiedzi nie można wycofać. Jeśli pamięć tej aplikacji zostanie skasowana, aplikacja nie będzie już wiedzieć, że padła odpowiedź; ponowna odpowiedź ujawniłaby wtedy o tobie więcej.",
+    "limits": "Twój adres sieciowy widzi operator serwera, chyba że używasz pośrednika; urządzenie lub system, nad którym ma władzę ktoś inny, widzi wszystko; nikt nie może zapobiec temu, że ktoś zmusi cię do odpowiedzi, i nikt nie może sprawdzić, czy odpowiedź jest prawdziwa. Wysłanej odpowiedzi nie można wycofać. Jeśli pamięć tej aplikacji zostanie skasowana, aplikacja nie będzie już wiedzieć, że padła odpowiedź; ponowna odpowiedź ujawniłaby wtedy o tobie więcej.",
     "unread": "Tego tłumaczenia nie sprawdziła jeszcze osoba, dla której polski jest językiem ojczystym.",
     "question": "{text} ({choices})",
     "number_question": "{text} (liczba, z której używa się tylko przedziału: {choices})",

@@ -4,10 +4,19 @@
 /** Texts of the element. */
 export const strings = {
   "loading": "Verificando a pesquisa…",
-  "private": "As suas respostas são misturadas com o acaso neste aparelho; só o resultado aleatório é enviado. Abaixo você pode ler o que ele pode revelar.",
   "public": "Enviado como você o dá, sem sorteio",
   "passed": "É enviada apenas a informação sobre se você escolheu ou não o que se pede, sem sorteio",
-  "unchanged": "Esta pesquisa envia pelo menos uma das suas respostas sem alteração.",
+  "label": "O que o seu resultado pode revelar",
+  "own": "Sua resposta",
+  "other": "Outra resposta",
+  "each": "Pergunta por pergunta",
+  "try": "Experimentar",
+  "trial": "Um teste: nada aqui é guardado ou enviado.",
+  "try_question": "Pergunta",
+  "try_answer": "Resposta",
+  "draw": "Sortear 20 vezes",
+  "drawn_twenty": "20 sorteios com esta resposta. O que seria enviado combina com:",
+  "no_hint": "nada a respeito",
   "details": "O que sai deste aparelho e o que isso pode revelar",
   "english": "",
   "drawn": "São feitas no máximo {asked} de {of} perguntas; este aparelho sorteou quais.",
@@ -28,6 +37,16 @@ export const strings = {
   "refused": "A pesquisa não aceita mais respostas. Nada seu foi guardado.",
   "before": "Este aparelho já respondeu; vale a primeira resposta.",
   "failed": "Não é possível responder a esta pesquisa aqui. Nada foi enviado.",
+  "was_sent": "O que foi enviado",
+  "sent_fits": "“{question}”: o que foi enviado combina com {answers}.",
+  "sent_nothing": "“{question}”: nada foi enviado a respeito.",
+  "sent_random": "“{question}”: um resultado aleatório.",
+  "sent_open": "“{question}”: {answer}, exatamente como você respondeu.",
+  "sent_item": "“{question}”: apenas a informação sobre se você escolheu ou não o que se pede.",
+  "sent_token": "O seu convite, tal como é.",
+  "sent_all": "Nada mais sobre as suas respostas foi enviado, e elas não ficam guardadas aqui.",
+  "results": "Os resultados tratam de todas as respostas juntas. Eles aparecem em {host}, para quem faz as perguntas, a partir de {n} respostas.",
+  "bytes": "Em bytes",
   "retry": "Tentar de novo",
   "served": "Esta página veio do servidor que reúne as respostas. Isso protege menos do que um aplicativo que traz a sua própria cópia deste programa e conhece a pesquisa de antemão.",
   "language": "Idioma"
@@ -36,6 +55,42 @@ export const strings = {
 /** Texts of explanations. */
 export const texts = {
   "decimal": ",",
+  "label": {
+    "asked": {
+      "one": "{n} pergunta, cerca de {minutes} min. Pesquisa realizada por {host}.",
+      "other": "{n} perguntas, cerca de {minutes} min. Pesquisa realizada por {host}."
+    },
+    "asked_most": {
+      "one": "No máximo {n} pergunta, cerca de {minutes} min. Pesquisa realizada por {host}.",
+      "other": "No máximo {n} perguntas, cerca de {minutes} min. Pesquisa realizada por {host}."
+    },
+    "mixed": "Este aparelho muda as suas respostas ao acaso. O que sai dele é o resultado, não as suas respostas.",
+    "mixed_rest": "Antes, este aparelho muda ao acaso todas as outras respostas.",
+    "as_is": "Pelo menos uma das suas respostas é enviada exatamente como você a dá.",
+    "open": {
+      "one": "{n} resposta é enviada como você a dá; ela está marcada.",
+      "other": "{n} respostas são enviadas como você as dá; elas estão marcadas."
+    },
+    "item": "Um item só verifica se você lê; ele está marcado.",
+    "unsure": "A partir do resultado, ninguém pode ter certeza do que você respondeu, nem mesmo quem faz as perguntas.",
+    "unsure_rest": "A partir do resultado, ninguém pode ter certeza dessas outras respostas, nem mesmo quem faz as perguntas.",
+    "nearly": "Mesmo assim, o resultado pode fazer com que alguém tenha quase certeza de uma resposta.",
+    "invited": "Quem convidou você pode reconhecer qual resultado é o seu.",
+    "fits": "De 100 pessoas com a mesma resposta que você, cerca de {own} enviam um resultado que combina com ela. De 100 pessoas com outra resposta, cerca de {other} também enviam um resultado assim.",
+    "silent": "Cerca de {silent} de 100 pessoas não enviam nada sobre esta pergunta.",
+    "nothing": "O que você envia não diz nada sobre esta pergunta.",
+    "given": "A sua resposta a esta pergunta é enviada exatamente como você a dá.",
+    "fitting": "Um resultado combina com uma resposta se nenhuma outra resposta o torna mais provável.",
+    "belief": "Suponha que alguém pense que 5 de 100 pessoas como você dão uma determinada resposta. O que você envia pode aumentar isso para no máximo {few} de 100, e 50 de 100 para no máximo {half}. Isso vale não importa o que mais essa pessoa saiba.",
+    "belief_given": "Suponha que alguém saiba o que você envia sem alteração e pense que 5 de 100 pessoas como você dão uma determinada resposta. Todo o resto que você envia pode aumentar isso para no máximo {few} de 100, e 50 de 100 para no máximo {half}. Isso vale não importa o que mais essa pessoa saiba.",
+    "belief_secret": "Suponha que alguém pense que 5 de 100 pessoas como você têm um determinado valor de “{secret}”. O que você envia pode aumentar isso para no máximo {few} de 100, e 50 de 100 para no máximo {half}. Isso vale desde que as tabelas publicadas a respeito sejam verdadeiras.",
+    "belief_secret_given": "Suponha que alguém saiba o que você envia sem alteração e pense que 5 de 100 pessoas como você têm um determinado valor de “{secret}”. Todo o resto que você envia pode aumentar isso para no máximo {few} de 100, e 50 de 100 para no máximo {half}. Isso vale desde que as tabelas publicadas a respeito sejam verdadeiras.",
+    "part_sent": "O que sai deste aparelho",
+    "part_questions": "Pergunta por pergunta",
+    "part_limits": "Limites para tudo junto",
+    "part_open": "Do que isto não pode proteger você",
+    "part_technical": "Para especialistas"
+  },
   "explanation": {
     "percent": "{number}%",
     "own_words": "Nas palavras da pesquisa: “{text}”",
@@ -46,7 +101,7 @@ export const texts = {
     "rsa-pss": "A sua ficha é enviada sem alteração com o relatório; ela foi assinada sem ser vista e por isso não mostra a quem foi dada.",
     "sent": "O que é enviado, uma única vez, completado com espaços até {n} bytes: {report}",
     "signed": "Assinado por: {keys}. Uma assinatura diz quem fez a pesquisa, não que uma tabela seja verdadeira.",
-    "limits": "O que isto não pode proteger: o seu endereço de rede é visível para o operador do servidor, a não ser que você use um intermediário; um aparelho ou sistema controlado por outra pessoa vê tudo; ninguém pode impedir que alguém obrigue você a responder, e ninguém pode verificar se uma resposta é verdadeira. Uma resposta enviada não pode ser retirada. Se a memória deste aplicativo for apagada, ele não sabe mais que você respondeu; responder outra vez revelaria então mais sobre você.",
+    "limits": "O seu endereço de rede é visível para o operador do servidor, a não ser que você use um intermediário; um aparelho ou sistema controlado por outra pessoa vê tudo; ninguém pode impedir que alguém obrigue você a responder, e ninguém pode verificar se uma resposta é verdadeira. Uma resposta enviada não pode ser retirada. Se a memória deste aplicativo for apagada, ele não sabe mais que você respondeu; responder outra vez revelaria então mais sobre você.",
     "unread": "Nenhuma pessoa de língua materna portuguesa revisou ainda esta tradução.",
     "question": "{text} ({choices})",
     "number_question": "{text} (um número, do qual só o intervalo é usado: {choices})",

@@ -4,10 +4,19 @@
 /** Texts of the element. */
 export const strings = {
   "loading": "Anket denetleniyor…",
-  "private": "Yanıtlarınız bu cihazda rastgeleleştirilir; yalnızca rastgele sonuç gönderilir. Aşağıda onun neyi açığa çıkarabileceğini okuyabilirsiniz.",
   "public": "Verdiğiniz gibi, rastgeleleştirilmeden gönderilir",
   "passed": "Yalnızca istenen seçeneği seçip seçmediğiniz, rastgeleleştirilmeden gönderilir",
-  "unchanged": "Bu anket yanıtlarınızdan en az birini değiştirmeden gönderir.",
+  "label": "Sonucunuz neyi açığa çıkarabilir",
+  "own": "Yanıtınız",
+  "other": "Başka bir yanıt",
+  "each": "Soru soru",
+  "try": "Dene",
+  "trial": "Bir deneme: burada hiçbir şey saklanmaz ve gönderilmez.",
+  "try_question": "Soru",
+  "try_answer": "Yanıt",
+  "draw": "20 kez çek",
+  "drawn_twenty": "Bu yanıtla 20 çekiliş. Gönderilecek olan şuna uyar:",
+  "no_hint": "bununla ilgili hiçbir şey",
   "details": "Bu cihazdan ne çıkar ve neyi açığa çıkarabilir",
   "english": "",
   "drawn": "Size {of} sorudan en çok {asked} tanesi sorulur; hangileri olduğunu bu cihaz kurayla belirledi.",
@@ -28,6 +37,16 @@ export const strings = {
   "refused": "Anket artık yanıt almıyor. Sizden hiçbir şey saklanmadı.",
   "before": "Bu cihaz zaten yanıt verdi; ilk yanıt geçerlidir.",
   "failed": "Bu anket burada yanıtlanamaz. Hiçbir şey gönderilmedi.",
+  "was_sent": "Ne gönderildi",
+  "sent_fits": "“{question}”: gönderilen şuna uyar: {answers}.",
+  "sent_nothing": "“{question}”: bununla ilgili hiçbir şey gönderilmedi.",
+  "sent_random": "“{question}”: rastgele bir sonuç.",
+  "sent_open": "“{question}”: {answer}, tam verdiğiniz gibi.",
+  "sent_item": "“{question}”: yalnızca istenen seçeneği seçip seçmediğiniz.",
+  "sent_token": "Davetiniz, olduğu gibi.",
+  "sent_all": "Yanıtlarınızla ilgili başka hiçbir şey gönderilmedi ve yanıtlarınız burada saklanmıyor.",
+  "results": "Sonuçlar bütün yanıtları birlikte anlatır. Soranlar için, {n} yanıttan itibaren {host} adresinde görünür.",
+  "bytes": "Bayt olarak",
   "retry": "Yeniden dene",
   "served": "Bu sayfa, yanıtları toplayan sunucudan geldi. Bu, programın kendi kopyasını getiren ve anketi önceden bilen bir uygulamadan daha az korur.",
   "language": "Dil"
@@ -36,6 +55,42 @@ export const strings = {
 /** Texts of explanations. */
 export const texts = {
   "decimal": ",",
+  "label": {
+    "asked": {
+      "one": "{n} soru, yaklaşık {minutes} dk. Anketi yürüten: {host}.",
+      "other": "{n} soru, yaklaşık {minutes} dk. Anketi yürüten: {host}."
+    },
+    "asked_most": {
+      "one": "En çok {n} soru, yaklaşık {minutes} dk. Anketi yürüten: {host}.",
+      "other": "En çok {n} soru, yaklaşık {minutes} dk. Anketi yürüten: {host}."
+    },
+    "mixed": "Bu cihaz yanıtlarınızı rastgele değiştirir. Cihazdan yanıtlarınız değil, sonuç çıkar.",
+    "mixed_rest": "Bu cihaz önce diğer bütün yanıtları rastgele değiştirir.",
+    "as_is": "Yanıtlarınızdan en az biri tam verdiğiniz gibi gönderilir.",
+    "open": {
+      "one": "{n} yanıt verdiğiniz gibi gönderilir; bu yanıt işaretlidir.",
+      "other": "{n} yanıt verdiğiniz gibi gönderilir; bu yanıtlar işaretlidir."
+    },
+    "item": "Bir madde yalnızca okuyup okumadığınızı denetler; bu madde işaretlidir.",
+    "unsure": "Sonuca bakarak ne yanıt verdiğinizden kimse emin olamaz, soranlar bile.",
+    "unsure_rest": "Sonuca bakarak bu diğer yanıtlardan kimse emin olamaz, soranlar bile.",
+    "nearly": "Yine de sonuç, birini bir yanıttan neredeyse emin kılabilir.",
+    "invited": "Sizi davet eden, hangi sonucun size ait olduğunu anlayabilir.",
+    "fits": "Sizin yanıtınızı veren 100 kişiden yaklaşık {own} kişi bu yanıta uyan bir sonuç gönderir. Başka bir yanıt veren 100 kişiden yaklaşık {other} kişi de böyle bir sonuç gönderir.",
+    "silent": "100 kişiden yaklaşık {silent} kişi bu soru hakkında hiçbir şey göndermez.",
+    "nothing": "Gönderdikleriniz bu soru hakkında hiçbir şey söylemez.",
+    "given": "Bu soruya yanıtınız tam verdiğiniz gibi gönderilir.",
+    "fitting": "Bir sonuç bir yanıta, başka hiçbir yanıt o sonucu daha olası kılmıyorsa uyar.",
+    "belief": "Birinin, sizin gibi 100 kişiden 5’inin belli bir yanıtı verdiğini düşündüğünü varsayalım. Gönderdikleriniz bunu en çok 100’de {few} düzeyine, 100’de 50’yi ise en çok {half} düzeyine çıkarabilir. Bu, o kişi başka ne bilirse bilsin geçerlidir.",
+    "belief_given": "Birinin, değiştirilmeden gönderdiklerinizi bildiğini ve sizin gibi 100 kişiden 5’inin belli bir yanıtı verdiğini düşündüğünü varsayalım. Gönderdiğiniz geri kalan her şey bunu en çok 100’de {few} düzeyine, 100’de 50’yi ise en çok {half} düzeyine çıkarabilir. Bu, o kişi başka ne bilirse bilsin geçerlidir.",
+    "belief_secret": "Birinin, sizin gibi 100 kişiden 5’inde “{secret}” için belli bir değer olduğunu düşündüğünü varsayalım. Gönderdikleriniz bunu en çok 100’de {few} düzeyine, 100’de 50’yi ise en çok {half} düzeyine çıkarabilir. Bu, bununla ilgili yayımlanmış tablolar doğru oldukça geçerlidir.",
+    "belief_secret_given": "Birinin, değiştirilmeden gönderdiklerinizi bildiğini ve sizin gibi 100 kişiden 5’inde “{secret}” için belli bir değer olduğunu düşündüğünü varsayalım. Gönderdiğiniz geri kalan her şey bunu en çok 100’de {few} düzeyine, 100’de 50’yi ise en çok {half} düzeyine çıkarabilir. Bu, bununla ilgili yayımlanmış tablolar doğru oldukça geçerlidir.",
+    "part_sent": "Bu cihazdan ne çıkar",
+    "part_questions": "Soru soru",
+    "part_limits": "Hepsinin toplamı için sınırlar",
+    "part_open": "Bunun sizi koruyamayacağı şeyler",
+    "part_technical": "Uzmanlar için"
+  },
   "explanation": {
     "percent": "%{number}",
     "own_words": "Anketin kendi sözleriyle: “{text}”",
@@ -46,7 +101,7 @@ export const texts = {
     "rsa-pss": "Jetonunuz raporla birlikte değiştirilmeden gönderilir; görülmeden imzalandığı için kime verildiğini göstermez.",
     "sent": "Bir kez gönderilen, boşluklarla {n} bayta tamamlanmış içerik: {report}",
     "signed": "İmzalayan: {keys}. İmza, anketi kimin yaptığını söyler; bir tablonun doğru olduğunu söylemez.",
-    "limits": "Bunun koruyamayacağı şeyler: bir aracı kullanmıyorsanız ağ adresiniz sunucuyu işleten tarafından görülür; başkasının denetlediği bir cihaz veya işletim sistemi her şeyi görür; birinin sizi yanıt vermeye zorlamasını kimse engelleyemez ve bir yanıtın doğru olup olmadığını kimse denetleyemez. Gönderilen bir yanıt geri alınamaz. Bu uygulamanın belleği silinirse yanıt verdiğinizi artık bilmez; yeniden yanıt vermek o zaman sizin hakkınızda daha çok şey açığa çıkarır.",
+    "limits": "Bir aracı kullanmıyorsanız ağ adresiniz sunucuyu işleten tarafından görülür; başkasının denetlediği bir cihaz veya işletim sistemi her şeyi görür; birinin sizi yanıt vermeye zorlamasını kimse engelleyemez ve bir yanıtın doğru olup olmadığını kimse denetleyemez. Gönderilen bir yanıt geri alınamaz. Bu uygulamanın belleği silinirse yanıt verdiğinizi artık bilmez; yeniden yanıt vermek o zaman sizin hakkınızda daha çok şey açığa çıkarır.",
     "unread": "Bu çeviri, ana dili Türkçe olan biri tarafından henüz gözden geçirilmedi.",
     "question": "{text} ({choices})",
     "number_question": "{text} (yalnızca aralığı kullanılan bir sayı: {choices})",

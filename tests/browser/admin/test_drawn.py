@@ -49,7 +49,7 @@ def test_two_of_ten_from_the_admin_to_the_analyst(desk: Desk) -> None:
 
     page.goto(published.link)
     page.locator("button[type=submit]").wait_for()
-    asked = [text for text in TEXTS if page.get_by_text(text, exact=True).is_visible()]
+    asked = [text for text in TEXTS if page.get_by_role("radiogroup", name=text).is_visible()]
     assert len(asked) == 2
     desk.check("drawn-asked")
     for text in asked:

@@ -266,7 +266,7 @@ def test_a_public_question_may_have_the_name_of_a_question_with_boxes(show: Show
 
 def test_everything_is_answered_by_keyboard(show: Show) -> None:
     page = show(asked())
-    page.locator("summary").focus()
+    page.locator("#details").focus()
 
     def press(*keys: str) -> None:
         for key in keys:
@@ -339,7 +339,7 @@ def test_all_ways_are_accessible_and_fit(
     rows = {scale.nth(i).bounding_box()["y"] for i in range(5)}
     assert (len(rows) == 1) == (width == 1280)
     page.screenshot(path=str(tmp_path / f"ways-{width}-{language}.png"), full_page=True)
-    page.locator("summary").click()
+    page.locator("#details").click()
     assert findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 

@@ -18,7 +18,7 @@ def test_a_component_is_accessible_in_every_language(
 ) -> None:
     page, _ = visit(context, address, site, name)
     page.locator("button[type=submit]").wait_for()
-    survey, summary = page.locator("frankly-survey"), page.locator("summary")
+    survey, summary = page.locator("frankly-survey"), page.locator("#details")
     for language in EXPLAINED:
         survey.evaluate("(element, language) => { element.lang = language }", language)
         page.locator(f"[part=body][lang={language}]").wait_for()

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sentences of a label, and the law of the report that each number in them must equal or bound.
+
+As in `sentences`, a sentence that no pattern describes is an error.
+"""
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import groupby, product
+from math import ceil
+
+from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism
+from frankly_protocol.questions import Question
+
+from tests.frankly_protocol.audit.leakage import Ratio
+from tests.frankly_sdk.texts import LABEL_GRADE
+from tests.frankly_sdk.told import Told
+from tests.reading import grade
+
+MOST_WORDS = 90
+_HALF = Fraction(1, 200)
+"""Half of one person in 100."""
+Range = tuple[Fraction, Fraction]
+
+
+def chances(told: Told, i: int, q: int) -> tuple[Range, Range, Range]:
+    """Return the least and the largest chances of a symbol, by enumeration, over all answers to block i.
+
+    It fits the true answer to question q but not every answer; it fits a given other answer but not
+    every answer; it fits every answer.
+    """
+    sizes = told.case.shape.questions[i]
+    truths, size = list(product(*map(range, sizes))), sizes[q]
+    own, other, silent = [], [], []
+    for truth in truths:
+        hits, misses = [Fraction(0)] * size, Fraction(0)
+        for column in told.columns(i):
+            law = dict(zip(truths, column, strict=True))
+            likely = [sum(p for x, p in law.items() if x[q] == a) for a in range(size)]
+            fitting = {a for a in range(size) if all(likely[a] >= p for p in likely)}
+            if len(fitting) == size:
+                misses += law[truth]
+                continue
+            for a in fitting:
+                hits[a] += law[truth]
+        own.append(hits[truth[q]])
+        other += [hits[a] for a in range(size) if a != truth[q]]
+        silent.append(misses)
+    return tuple((min(found), max(found)) for found in (own, other, silent))  # type: ignore[return-value]
+
+
+def require_people(stated: str, true: Range, *, exact: bool = True) -> None:
+    """Fail unless numbers of 100 people are the true ones, to the nearest; `exact` if no bound will do."""
+    numbers = stated.split("–")
+    for text, chance, side in zip((numbers[0], numbers[-1]), true, (-1, 1), strict=True):
+        if text in ("<1", ">99"):
+            assert 0 < chance < 1
+            assert (chance < _HALF) if text == "<1" else (chance >= 1 - _HALF)
+            continue
+        stated_chance = Fraction(int(text), 100)
+        assert abs(stated_chance - chance) <= _HALF or (
+            not exact and side * (stated_chance - chance) > 0
+        )
+        assert stated_chance not in (0, 1) or stated_chance == chance or not exact
+
+
+def is_exact(mechanism: AnyMechanism) -> bool:
+    """Return False if the ways of drawing differ by answer: their ranges are added, which may be too wide."""
+    if not isinstance(mechanism, AgreementMechanism):
+        return True
+    pools = [pool for component in mechanism.components for pool in component.pools]
+    return all(pool.cover.size for pool in pools) and max(map(len, mechanism.parts)) == 1
+
+
+def is_unchanged(told: Told, i: int) -> bool:
+    return all(sum(map(bool, column)) == 1 for column in told.columns(i))
+
+
+def name(question: Question) -> str:
+    """Return the words that the person reads."""
+    box = question.box
+    return question.text["en"] if box is None else f"{box.text['en']} – {box.label['en']}"
+
+
+def require_consequences(told: Told) -> None:
+    """Fail unless every question has its consequences, and every number in them is true."""
+    told_of = {
+        one: consequence
+        for consequence in told.explanation.consequences
+        for one in consequence.questions
+    }
+    asked = [q for block in told.document.blocks for q in block.questions]
+    assert sorted(told_of) == sorted(q.id for q in asked)
+    names = {
+        one: said
+        for consequence in told.explanation.consequences
+        for one, said in zip(consequence.questions, consequence.names, strict=True)
+    }
+    assert names == {q.id: name(q) for q in asked}
+    for i, block in enumerate(told.document.blocks):
+        for q, question in enumerate(block.questions):
+            text = " ".join(told_of[question.id].sentences)
+            if is_unchanged(told, i):
+                assert text == "Your answer to this question is sent just as you give it."
+                continue
+            own, other, silent = chances(told, i, q)
+            if silent[0] == 1:
+                assert text == "What you send says nothing about this question."
+                continue
+            if block.mechanism.kind in ("unary", "subset") and len(block.questions) > 1:
+                assert text == told.explanation.blocks[i].guess_words
+                continue
+            found = re.fullmatch(
+                r"(?:About (\S+) of 100 people send nothing about this question\. )?Of 100 people with your "
+                r"answer, about (\S+) send a result that fits it\. Of 100 people with another answer, about "
+                r"(\S+) do too\.",
+                text,
+            )
+            assert found is not None, text
+            exact = is_exact(block.mechanism)
+            require_people(found[2], own, exact=exact)
+            require_people(found[3], other, exact=exact)
+            if found[1] is None:
+                assert silent[1] < _HALF
+            else:
+                require_people(found[1], silent, exact=exact)
+
+
+def after(before: int, odds: Fraction) -> Fraction:
+    """Return how many of 100 people a suspicion can rise to."""
+    prior = Fraction(before, 100)
+    return 100 * odds * prior / (1 - prior + odds * prior)
+
+
+def require_belief(odds: Ratio, few: str, half: str) -> None:
+    assert odds is not None
+    assert after(5, odds) <= int(few) < 100
+    assert after(50, odds) <= int(half) < 100
+
+
+def belief(told: Told, given: str | None, few: str, half: str, *, exact: bool = True) -> None:
+    assert bool(given) == bool(told.document.open_questions)
+    odds = told.answers.odds()
+    require_belief(odds, few, half)
+    if exact and odds is not None and told.level.answers.odds == odds:
+        assert (int(few), int(half)) == (ceil(after(5, odds)), ceil(after(50, odds)))
+
+
+def belief_secret(told: Told, given: str | None, secret: str, few: str, half: str) -> None:
+    assert bool(given) == bool(told.document.open_questions)
+    for rows in told.secrets(secret):
+        require_belief(rows.odds(), few, half)
+
+
+def nearly(told: Told) -> None:
+    odds = told.answers.odds()
+    assert odds is None or odds > 99 or told.level.answers.odds != odds
+
+
+def fitting(told: Told) -> None:
+    assert any(
+        "that fits it" in text for one in told.explanation.consequences for text in one.sentences
+    )
+
+
+def asked(told: Told, most: str | None, n: str, minutes: str, host: str) -> None:
+    document = told.document
+    boxes = {q.box.of for block in document.blocks for q in block.questions if q.box}
+    plain = [q for block in document.blocks for q in block.questions if not q.box]
+    assert int(n) == len(boxes) + len(plain) + len(document.open_questions)
+    assert int(minutes) == -(-int(n) // 6)
+    assert document.collect_url.startswith(f"https://{host}/")
+    has_rule = any(q.ask_if for block in document.blocks for q in block.questions)
+    assert bool(most) == (has_rule or any(block.asks_drawn for block in document.blocks))
+
+
+def given_away(told: Told) -> None:
+    assert any(is_unchanged(told, i) for i in range(len(told.document.blocks)))
+
+
+def in_the_clear(told: Told, n: str) -> None:
+    assert int(n) == len(told.document.strata) > 0
+
+
+def item(told: Told) -> None:
+    assert told.document.instructed is not None
+
+
+def mixed(told: Told) -> None:
+    assert not told.document.open_questions
+    assert not any(is_unchanged(told, i) for i in range(len(told.document.blocks)))
+
+
+def mixed_rest(told: Told) -> None:
+    assert not all(is_unchanged(told, i) for i in range(len(told.document.blocks)))
+
+
+def unsure(told: Told) -> None:
+    odds = told.answers.odds()
+    assert odds is not None
+    assert odds <= 99
+
+
+def invited(told: Told) -> None:
+    assert told.document.token is not None
+    assert told.document.token.kind == "invite"
+
+
+_FIGURES = r"can raise this to (\d+) of 100 at most, and 50 of 100 to (\d+)\."
+PATTERNS: tuple[tuple[str, Callable[..., None]], ...] = (
+    (r"(Up to )?(\d+) questions?, about (\d+) min\. Run by (\S+)\.", asked),
+    (r"At least one of your answers is sent just as you give it\.", given_away),
+    (r"(\d+) answers? (?:is|are) sent as you give (?:it; it is|them; they are) marked\.", in_the_clear),
+    (r"One item only checks if you read; it is marked\.", item),
+    (r"This device changes your answers by chance\. The result leaves it, not your answers\.", mixed),
+    (r"This device changes all other answers by chance first\.", mixed_rest),
+    (r"From it nobody can be sure what you answered, not even those who ask\.", unsure),
+    (r"From the result nobody can be sure of those, not even those who ask\.", unsure),
+    (r"The result may still make someone almost sure of an answer\.", nearly),
+    (r"Whoever invited you can tell which result is yours\.", invited),
+    (r"A result fits an answer if no other answer makes it more likely\.", fitting),
+    (
+        r"Suppose someone (who knows what you send unchanged )?thinks that 5 of 100 people like you give some answer\. "
+        rf"(?:What|All else that) you send {_FIGURES} This holds whatever else they know\.",
+        belief,
+    ),
+    (
+        r"Suppose someone (who knows what you send unchanged )?thinks that 5 of 100 people like you have a "
+        r"certain “(.*)”\. "
+        rf"(?:What|All else that) you send {_FIGURES} This holds as long as the published tables about it are true\.",
+        belief_secret,
+    ),
+)  # fmt: skip
+
+
+def require_label(told: Told) -> None:
+    """Check every sentence of a label, and that it says all that it must."""
+    explanation = told.explanation
+    require_consequences(told)
+    for text in (*explanation.summary, *explanation.overall):
+        matches = [(check, m) for one, check in PATTERNS if (m := re.fullmatch(one, text))]
+        assert len(matches) == 1, f"{len(matches)} patterns describe this sentence: {text}"
+        ((check, match),) = matches
+        check(told, *match.groups())
+    assert sum(len(text.split()) for text in explanation.summary) <= MOST_WORDS
+    assert grade(" ".join(explanation.summary)) <= LABEL_GRADE
+    said = " ".join(explanation.summary)
+    unchanged = [is_unchanged(told, i) for i in range(len(told.document.blocks))]
+    assert ("sent just as you give it" in said) == any(unchanged)
+    assert ("as you give" in said.replace("just as you give it", "")) == bool(told.document.strata)
+    assert ("One item" in said) == (told.document.instructed is not None)
+    assert ("invited you" in said) == (
+        told.document.token is not None and told.document.token.kind == "invite"
+    )
+    beliefs = [
+        text for text in explanation.overall if "“" not in text and "A result fits" not in text
+    ]
+    assert len(beliefs) == (not all(unchanged))
+    texts = [
+        explanation.title,
+        *(paragraph for section in explanation.details for paragraph in section.paragraphs),
+    ]
+    for one, key in ((list(group), key) for key, group in groupby(texts)):
+        assert explanation.words.count(key) >= len(one)
+    for text in (" ".join(explanation.summary), *explanation.overall):
+        assert f"\n\n{text}\n\n" in explanation.words
+    for consequence in explanation.consequences:
+        lines = "\n".join(("; ".join(dict.fromkeys(consequence.names)), *consequence.sentences))
+        assert f"\n\n{lines}\n\n" in explanation.words
