@@ -4,7 +4,7 @@
 All numbers are frequencies of people. They follow from the verified document alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import AgreementMechanism
 
 from frankly_sdk._fits import Fit, Range, fits
 from frankly_sdk._texts import Texts
@@ -61,12 +62,25 @@ def summary(document: SurveyDocument, level: ReportLevel, texts: Texts) -> Itera
     if not all(unchanged):
         has_open = any(unchanged) or bool(document.open_questions)
         yield say("mixed_rest" if has_open else "mixed")
+        yield from _picked(document, say)
         if _is_bounded(level):
             yield say("unsure_rest" if has_open else "unsure")
         elif not any(unchanged):
             yield say("nearly")
     if document.token and document.token.kind == "invite":
         yield say("invited")
+    yield say("address")
+
+
+def _picked(document: SurveyDocument, say: Callable[..., str]) -> Iterator[str]:
+    """Yield how many questions a report is about, if a single form has fewer than all of them."""
+    mechanism = document.blocks[0].mechanism
+    if len(document.blocks) > 1 or not isinstance(mechanism, AgreementMechanism):
+        return
+    drawn, every = mechanism.questions_drawn, len(mechanism.choices)
+    # A person sees the boxes of a question as one question, and a report counts each.
+    if drawn[1] < every and not any(question.box for question in document.blocks[0].questions):
+        yield say("few", some="–".join(map(str, dict.fromkeys(drawn))), all=every)
 
 
 def consequences(

@@ -13,6 +13,7 @@ from math import ceil
 from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism
 from frankly_protocol.questions import Question
 
+from tests.frankly_protocol.audit.definitions import table
 from tests.frankly_protocol.audit.leakage import Ratio
 from tests.frankly_sdk.texts import LABEL_GRADE
 from tests.frankly_sdk.told import Told
@@ -113,7 +114,7 @@ def require_consequences(told: Told) -> None:
                 continue
             found = re.fullmatch(
                 r"(?:About (\S+) of 100 people send nothing about this question\. )?Of 100 people with your "
-                r"answer, about (\S+) send a result that fits it\. Of 100 people with another answer, about "
+                r"answer, about (\S+) send a result that fits it\. Of 100 people with any other answer, about "
                 r"(\S+) do too\.",
                 text,
             )
@@ -133,24 +134,24 @@ def after(before: int, odds: Fraction) -> Fraction:
     return 100 * odds * prior / (1 - prior + odds * prior)
 
 
-def require_belief(odds: Ratio, few: str, half: str) -> None:
+def require_belief(odds: Ratio, half: str, few: str) -> None:
     assert odds is not None
     assert after(5, odds) <= int(few) < 100
     assert after(50, odds) <= int(half) < 100
 
 
-def belief(told: Told, given: str | None, few: str, half: str, *, exact: bool = True) -> None:
+def belief(told: Told, given: str | None, half: str, few: str) -> None:
     assert bool(given) == bool(told.document.open_questions)
     odds = told.answers.odds()
-    require_belief(odds, few, half)
-    if exact and odds is not None and told.level.answers.odds == odds:
+    require_belief(odds, half, few)
+    if odds is not None and told.level.answers.odds == odds:
         assert (int(few), int(half)) == (ceil(after(5, odds)), ceil(after(50, odds)))
 
 
-def belief_secret(told: Told, given: str | None, secret: str, few: str, half: str) -> None:
+def belief_secret(told: Told, given: str | None, secret: str, half: str, few: str) -> None:
     assert bool(given) == bool(told.document.open_questions)
     for rows in told.secrets(secret):
-        require_belief(rows.odds(), few, half)
+        require_belief(rows.odds(), half, few)
 
 
 def nearly(told: Told) -> None:
@@ -202,35 +203,52 @@ def unsure(told: Told) -> None:
     assert odds <= 99
 
 
+def picked(told: Told, low: str, high: str | None, every: str) -> None:
+    """Check against the law: the questions of the parts in each symbol that can be sent."""
+    (block,) = told.document.blocks
+    form = block.mechanism
+    assert isinstance(form, AgreementMechanism)
+    assert int(every) == len(block.questions)
+    symbols = [symbol for symbol in table(form) if isinstance(symbol, tuple)]
+    counts = {len({q for part in symbol[1::2] for q in form.parts[part]}) for symbol in symbols}
+    assert (min(counts), max(counts)) == (int(low), int(high or low))
+
+
 def invited(told: Told) -> None:
     assert told.document.token is not None
     assert told.document.token.kind == "invite"
 
 
-_FIGURES = r"can raise this to (\d+) of 100 at most, and 50 of 100 to (\d+)\."
+_FIGURES = (
+    r"can become (\d+)% sure at most\. Someone who was 5% sure can become (\d+)% sure at most\. "
+)
+_KNOWING = r"Someone (who knows what you send as it is, and )?(?:who )?was 50% sure of "
+_TABLES = r"This holds as long as the published tables about it are true\."
 PATTERNS: tuple[tuple[str, Callable[..., None]], ...] = (
     (r"(Up to )?(\d+) questions?, about (\d+) min\. Run by (\S+)\.", asked),
     (r"At least one of your answers is sent just as you give it\.", given_away),
-    (r"(\d+) answers? (?:is|are) sent as you give (?:it; it is|them; they are) marked\.", in_the_clear),
-    (r"One item only checks if you read; it is marked\.", item),
+    (
+        r"(\d+) answers? (?:is|are) sent as you give (?:it|them); a note at (?:the|each) question says so\.",
+        in_the_clear,
+    ),
+    (r"One item only checks if you read; a note there says so\.", item),
     (r"This device changes your answers by chance\. The result leaves it, not your answers\.", mixed),
     (r"This device changes all other answers by chance first\.", mixed_rest),
     (r"From it nobody can be sure what you answered, not even those who ask\.", unsure),
     (r"From the result nobody can be sure of those, not even those who ask\.", unsure),
     (r"The result may still make someone almost sure of an answer\.", nearly),
     (r"Whoever invited you can tell which result is yours\.", invited),
-    (r"A result fits an answer if no other answer makes it more likely\.", fitting),
     (
-        r"Suppose someone (who knows what you send unchanged )?thinks that 5 of 100 people like you give some answer\. "
-        rf"(?:What|All else that) you send {_FIGURES} This holds whatever else they know\.",
+        r"A result fits an answer if it comes from that answer at least as often as from any other\.",
+        fitting,
+    ),
+    (
+        rf"{_KNOWING}(?:one of your answers|another answer),? {_FIGURES}This holds whatever else they know\.",
         belief,
     ),
-    (
-        r"Suppose someone (who knows what you send unchanged )?thinks that 5 of 100 people like you have a "
-        r"certain “(.*)”\. "
-        rf"(?:What|All else that) you send {_FIGURES} This holds as long as the published tables about it are true\.",
-        belief_secret,
-    ),
+    (rf"{_KNOWING}your “(.*)”,? {_FIGURES}{_TABLES}", belief_secret),
+    (r"Chance picks (\d+)(?:–(\d+))? of (\d+) questions\. Nothing is sent about the others\.", picked),
+    (r"The server may see your network address, like any website\.", lambda _: None),
 )  # fmt: skip
 
 

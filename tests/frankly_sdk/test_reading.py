@@ -18,7 +18,7 @@ EXCEPTIONS = {
     "element.invitation": "a label of one word; the formula is about sentences",
     "element.language": "a label of one word",
     "element.sending": "a label of one word",
-    "element.other": "a label of two words",
+    "element.each": "a label of two words",
     "element.try_question": "a label of one word",
     "element.try_answer": "a label of one word",
 }

@@ -8,7 +8,7 @@ from typing import Any
 import frankly_sdk
 
 FOLDER = Path(frankly_sdk.__file__).parent / "texts"
-PARTS = ("explanation", "promises", "whole", "budget", "element")
+PARTS = ("label", "explanation", "promises", "whole", "budget", "element")
 
 
 def file_of(language: str) -> Any:

@@ -223,9 +223,11 @@ export class FranklySurvey extends Base {
       write();
       details.replaceChildren(make("summary", { id: "details" }, strings.details),
         ...(strings.english && told.language === "en" ? [make("p", { class: "note" }, strings.english)] : []),
-        make("div", { class: "words", ...explained }, ...told.details.flatMap(({ heading, paragraphs }) => [
-          make("h3", {}, heading), ...paragraphs.map((words) => make("div", {}, ...words.split("\n").map((line) => make("p", {}, ...shown(line.trim())))))])),
-        ...(this.hasAttribute("served") ? [make("p", { class: "served", part: "served" }, strings.served)] : []));
+        make("div", { class: "words", ...explained }, ...told.details.map(({ heading, paragraphs }, i, all) => {
+          const words = paragraphs.map((text) => make("div", {}, ...text.split("\n").map((line) => make("p", {}, ...shown(line.trim())))));
+          return i < all.length - 1 ? make("section", {}, make("h3", {}, heading), ...words) : make("details", {}, make("summary", {}, heading), ...words);
+        })));
+      if (this.hasAttribute("served")) details.querySelector("details")?.before(make("p", { part: "served" }, strings.served));
       const form = make("form", { part: "form", novalidate: true },
         ...(survey.token ? [this.#invited(controls, strings)] : []),
         ...(plan && plan.asked < plan.of ? [make("p", { class: "note", part: "drawn" }, strings.drawn.replace("{asked}", String(open.length + plan.asked)).replace("{of}", String(open.length + plan.of)))] : []),
@@ -233,7 +235,10 @@ export class FranklySurvey extends Base {
         progress,
         make("p", { class: "note", id: "final" }, strings.final),
         make("button", { id: "send", part: "button", type: "submit", "aria-describedby": "final" }, strings.send));
-      form.addEventListener("input", write);
+      form.addEventListener("input", () => {
+        write();
+        for (const field of fields) if (field.isWrong && field.answer !== undefined) field.complain(false);
+      });
       form.addEventListener("submit", (event) => {
         event.preventDefault();
         this.#submit(/** @type {HTMLFormElement} */ (form), controls, strings);

@@ -27,7 +27,7 @@ export class Field {
   /** Elements with a text of the survey. @type {[HTMLElement, import("./survey.js").Words][]} */ #texts = [];
   #note;
   #noteName;
-  #isWrong = false;
+  isWrong = false; // true while it shows an error
   /** @type {import("./words.js").Strings} */ #strings = {};
 
   /**
@@ -81,7 +81,7 @@ export class Field {
     // A question asked in the clear is plain, so a question has at most one note.
     this.#note.replaceChildren(...(this.#noteName ? [strings[this.#noteName]] : box ? [strings.boxes]
       : [strings.range, ...ranges.flatMap(({ label }, i) => [i ? " / " : " ", make("bdi", {}, label[language])])]));
-    if (this.#isWrong) this.complain(true);
+    if (this.isWrong) this.complain(true);
   }
 
   /** Untick the inputs that exclude the changed input, or that it excludes. */
@@ -113,7 +113,7 @@ export class Field {
 
   /** Show an error at the field, or remove it. */
   complain(/** @type {boolean} */ isWrong) {
-    this.#isWrong = isWrong;
+    this.isWrong = isWrong;
     const { missing, number } = this.#strings, { value = "", validity, min = "" } = this.#number ?? {};
     this.#error.replaceChildren(!isWrong ? "" : value || validity?.badInput ? number.replace("{least}", min) : missing);
     if (!this.questions[0].box) (this.#number ?? this.#list ?? this.node).setAttribute("aria-invalid", String(isWrong));

@@ -40,10 +40,19 @@ export function summary(/** @type {Survey} */ survey, /** @type {ReportLevel} */
     ...(some ? [say("as_is")] : []),
     ...(strata.length ? [say("open", { n: strata.length })] : []),
     ...(instructed ? [say("item")] : []),
-    ...(all ? [] : [say(hasOpen ? "mixed_rest" : "mixed")]),
+    ...(all ? [] : [say(hasOpen ? "mixed_rest" : "mixed"), ...picked(blocks, say)]),
     ...(all ? [] : isBounded(level) ? [say(hasOpen ? "unsure_rest" : "unsure")] : some ? [] : [say("nearly")]),
     ...(token?.kind === "invite" ? [say("invited")] : []),
+    say("address"),
   ];
+}
+
+/** Return how many questions a report is about, if a single form has fewer than all of them. */
+function picked(/** @type {import("./survey.js").Block[]} */ [{ mechanism: m, questions }, ...others], /** @type {(name: string, values: object) => string} */ say) {
+  if (others.length || m.kind !== "agreement") return [];
+  const drawn = m.questionsDrawn(), all = m.choices.length;
+  // A person sees the boxes of a question as one question, and a report counts each.
+  return drawn[1] < all && !questions.some(({ box }) => box) ? [say("few", { some: [...new Set(drawn)].join("–"), all })] : [];
 }
 
 /** Return what a report tells about each question; questions that do not differ are together. `guesses`: each block's sentence on a guess. */

@@ -2,7 +2,7 @@
 /** Nodes of a survey's label: a picture, what a report tells, a trial on the device; and what was sent. All texts become text nodes. */
 
 import { make } from "./fields.js";
-import { fitted } from "./fits.js";
+import { fitsOf, fitted } from "./fits.js";
 import { hostOf, hundred, questionName, people } from "./label.js";
 import { drawBelow, systemBits } from "./mechanisms.js";
 import { compare } from "./rational.js";
@@ -32,31 +32,42 @@ export function label(
 ) {
   const { consequences, overall } = told, first = mostTelling(consequences), { fit } = first, isOnly = consequences.length === 1;
   const say = (/** @type {string} */ text) => make("p", {}, ...shown(text));
-  more.replaceChildren(make("summary", {}, strings.each),
-    ...(isOnly ? [] : [make("dl", {}, ...consequences.flatMap(({ names, sentences }) => [
-      ...[...new Set(names)].map((name) => make("dt", {}, ...shown(name))), make("dd", {}, ...sentences.map(say))]))]),
-    ...overall.map(say));
+  more.replaceChildren(make("summary", {}, strings.each), make("dl", {}, ...consequences.flatMap(({ names, sentences }) => [
+    ...[...new Set(names)].map((name) => make("dt", {}, ...shown(name))), make("dd", {}, ...sentences.map(say))])));
   tryOut(survey, strings, language, trial);
   return make("section", { class: "label", part: "label", "aria-labelledby": "label" },
     make("h2", { id: "label" }, strings.label),
-    ...(isOnly ? [] : [make("p", { class: "about" }, ...shown(first.names[0]), first.names.length > 1 ? ` +${first.names.length - 1}` : "")]),
-    ...(fit && fit.silent[0][0] < fit.silent[0][1] ? [make("div", { class: "pictures" }, dots(fit.own, strings.own), dots(fit.other, strings.other))] : []),
-    ...first.sentences.map(say), more, trial);
+    ...(isOnly ? [] : [make("p", { class: "about" }, "“", ...shown(first.names[0]), "” ", first.names.length > 1 ? fill(strings.and_more, { n: first.names.length - 1 }) : "")]),
+    // The picture says what its sentences say.
+    ...(fit && fit.silent[0][0] < fit.silent[0][1]
+      ? [make("div", { class: "pictures" }, dots(fit.own, fit.silent, strings.own), dots(fit.other, fit.silent, strings.other)), legend(fit, strings)] : first.sentences.map(say)),
+    ...overall.map(say), more, trial);
 }
 
-/** Return 100 dots, one for each person; as many are full as send a result that fits. */
-function dots(/** @type {import("./fits.js").Range} */ range, /** @type {string} */ caption) {
-  const [low, high] = range.map(hundred), svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", `0 0 ${ROW * 10} ${(DOTS / ROW) * 10}`);
-  svg.setAttribute("aria-hidden", "true");
-  for (let i = 0; i < DOTS; i++) {
-    const dot = document.createElementNS(svg.namespaceURI, "circle");
-    for (const [name, value] of Object.entries({ cx: (i % ROW) * 10 + 5, cy: Math.floor(i / ROW) * 10 + 5, r: 3.5 })) dot.setAttribute(name, String(value));
-    if (i < high) dot.setAttribute("class", i < low ? "full" : "half");
-    svg.append(dot);
-  }
-  return make("figure", { part: "picture" }, svg, make("figcaption", {}, `${caption}: `, make("strong", {}, `${people(range)}/${DOTS}`)));
+/** Return 100 dots, one for each person: as many are full as send a result that fits, and as many small as send nothing. */
+function dots(/** @type {import("./fits.js").Range} */ range, /** @type {import("./fits.js").Range} */ silent, /** @type {string} */ caption) {
+  const [low, high] = range.map(hundred), none = hundred(silent[0]);
+  const kinds = Array.from({ length: DOTS }, (_, i) => (i < low ? "full" : i < high ? "half" : i >= DOTS - none ? "none" : "other"));
+  return make("figure", { part: "picture" }, circles(kinds, ROW), make("figcaption", {}, `${caption}: `, make("strong", {}, people(range))));
 }
+
+/** Return circles of these kinds, in rows. */
+function circles(/** @type {string[]} */ kinds, /** @type {number} */ row) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", `0 0 ${row * 10} ${Math.ceil(kinds.length / row) * 10}`);
+  svg.setAttribute("aria-hidden", "true");
+  for (const [i, kind] of kinds.entries()) {
+    const circle = document.createElementNS(svg.namespaceURI, "circle"), places = { cx: (i % row) * 10 + 5, cy: Math.floor(i / row) * 10 + 5, r: kind === "none" ? 1 : 3.5 };
+    for (const [name, value] of Object.entries({ ...places, class: kind })) circle.setAttribute(name, String(value));
+    svg.append(circle);
+  }
+  return svg;
+}
+
+/** Return what the kinds of dots mean. */
+const legend = (/** @type {import("./fits.js").Fit} */ { silent }, /** @type {Strings} */ strings) => make("p", { class: "legend" },
+  ...["full", "other", ...(hundred(silent[0]) ? ["none"] : [])].map((kind) =>
+    make("span", {}, circles([kind], 1), ` ${strings[{ full: "dot_fits", other: "dot_other", none: "dot_none" }[kind] ?? ""]}`)));
 
 /** Let a person draw what an answer of theirs could become. Nothing is stored or sent, and the survey's own draw is another one. */
 function tryOut(/** @type {Survey} */ survey, /** @type {Strings} */ strings, /** @type {string} */ language, /** @type {HTMLElement} */ trial) {
@@ -68,7 +79,7 @@ function tryOut(/** @type {Survey} */ survey, /** @type {Strings} */ strings, /*
   const question = select("trial-question"), answer = select("trial-answer"), drawn = make("div", { role: "status" });
   const choose = () => {
     drawn.replaceChildren();
-    answer.replaceChildren(...options(all[+question.value].question.choices.map(({ label }) => label[language])));
+    answer.replaceChildren(make("option", { value: "" }, strings.choose), ...options(all[+question.value].question.choices.map(({ label }) => label[language])));
   };
   question.append(...options(all.map((one) => questionName(one.question, language))));
   question.addEventListener("change", choose);
@@ -76,13 +87,19 @@ function tryOut(/** @type {Survey} */ survey, /** @type {Strings} */ strings, /*
   choose();
   const button = make("button", { type: "button", part: "button", class: "second" }, strings.draw);
   button.addEventListener("click", () => {
+    if (!answer.value) return answer.focus();
     const { block, question: { choices }, q } = all[+question.value], truth = +answer.value;
-    const draws = Array.from({ length: DRAWS }, () => {
-      const positions = block.questions.map((one, i) => (i === q ? truth : drawBelow(one.choices.length, systemBits)));
-      return fitted(block, block.mechanism.sample(/** @type {any} */ (truthAt(block, positions)), systemBits))[q] ?? [];
-    });
-    drawn.replaceChildren(make("p", {}, strings.drawn_twenty), make("ul", { class: "draws" }, ...draws.map((fits) =>
-      make("li", { class: fits.includes(truth) ? "full" : fits.length ? "" : "none" }, fits.map((a) => choices[a].label[language]).join(" / ") || strings.no_hint))));
+    /** Draws by what they fit. @type {Map<string, {kind: string, text: string, n: number}>} */
+    const draws = new Map();
+    for (let i = 0; i < DRAWS; i++) {
+      const positions = block.questions.map((one, j) => (j === q ? truth : drawBelow(one.choices.length, systemBits)));
+      const fits = fitted(block, block.mechanism.sample(/** @type {any} */ (truthAt(block, positions)), systemBits))[q] ?? [];
+      const text = fits.map((a) => choices[a].label[language]).join(" / ") || strings.no_hint, kind = fits.includes(truth) ? "full" : fits.length ? "other" : "none";
+      const one = draws.get(text) ?? { kind, text, n: 0 };
+      draws.set(text, { ...one, n: one.n + 1 });
+    }
+    drawn.replaceChildren(make("p", {}, strings.drawn_twenty), make("ul", { class: "draws" }, ...[...draws.values()].sort((a, b) => b.n - a.n).map(({ kind, text, n }) =>
+      make("li", {}, make("strong", {}, `${n} × `), text, circles(new Array(n).fill(kind), DRAWS)))));
   });
   trial.replaceChildren(make("summary", {}, strings.try), make("p", { class: "note" }, strings.trial),
     make("div", { class: "pair", hidden: all.length === 1 }, make("label", { for: "trial-question" }, strings.try_question), question),
@@ -107,10 +124,12 @@ function lines(/** @type {Survey} */ { strata, instructed, blocks }, /** @type {
     ...strata.map(({ id, text, choices }) => fill(strings.sent_open, { question: text[language], answer: labels(choices.filter((choice) => choice.id === open[id])) })),
     ...(instructed ? [fill(strings.sent_item, { question: instructed.text[language] })] : []),
     ...blocks.flatMap((block, i) => {
-      const fits = fitted(block, y[i]);
+      const found = fitted(block, y[i]), fits = fitsOf(block);
       return block.questions.map((one, q) => {
-        const found = fits[q], name = !found ? "sent_random" : found.length ? "sent_fits" : "sent_nothing";
-        return fill(strings[name], { question: questionName(one, language), answers: labels((found ?? []).map((a) => one.choices[a])) });
+        const answers = found[q], fit = fits[q], name = !answers ? "sent_random" : answers.length ? "sent_fits" : "sent_nothing";
+        const line = fill(strings[name], { question: questionName(one, language), answers: labels((answers ?? []).map((a) => one.choices[a])) });
+        // At the moment of reading, it helps to know who else sends the same.
+        return fit && answers?.length === 1 && fit.other[0][0] ? `${line} ${fill(strings.sent_too, { other: people(fit.other) })}` : line;
       });
     }),
     ...(token ? [strings.sent_token] : []),

@@ -30,6 +30,9 @@ figcaption { font-size: .9em; margin: .4em 0 0; }
 svg { display: block; inline-size: 100%; }
 circle { fill: none; stroke: var(--line); }
 .full, .half { fill: var(--accent); stroke: var(--accent); }
+circle.none { fill: var(--line); }
+.legend { display: flex; flex-wrap: wrap; gap: .2em 1em; font-size: .9em; }
+.legend svg { display: inline-block; inline-size: .8em; }
 .half { fill-opacity: .4; }
 dt { font-weight: 600; }
 dd { margin: 0 0 .8em; }
@@ -38,11 +41,10 @@ dd { margin: 0 0 .8em; }
 .pair label { display: block; font-weight: 600; }
 .pair select { inline-size: 100%; }
 .second { background: none; color: inherit; border: 1px solid var(--line); padding: .5em 1em; margin: 0 0 .8em; }
-.draws { display: flex; flex-wrap: wrap; gap: .4em; list-style: none; padding: 0; }
-.label .draws { padding: 0; margin: 0; }
-.draws li { border: 1px solid var(--line); border-radius: 1em; padding: .1em .7em; font-size: .9em; }
-.draws .full { background: var(--accent); color: var(--on-accent); border-color: var(--accent); }
-.draws .none { border-style: dashed; }
+.label .draws { list-style: none; padding: 0; margin: 0; }
+.draws li { font-weight: 400; margin: .4em 0 0; }
+.draws svg { max-inline-size: 20em; }
+[role="status"]:empty { padding: 0; margin: 0; }
 pre { white-space: pre-wrap; font-size: .8em; background: var(--soft); border-radius: 6px; padding: .8em; margin: 0; }
 fieldset { border: 1px solid var(--line); border-radius: 8px; margin: 0 0 1.25em; padding: .9em 1em; min-inline-size: 0; }
 legend { float: inline-start; inline-size: 100%; font-weight: 600; padding: 0; margin: 0 0 .4em; }
@@ -74,9 +76,10 @@ summary { cursor: pointer; font-weight: 600; min-block-size: 1.6em; }
 .words { margin: .8em 0 0; font-size: .92em; }
 .words div { margin: 0 0 1em; }
 .words p { margin: 0 0 .3em; }
+.words details { margin: 1em 0 0; }
+.words summary + div { margin-block-start: .8em; }
 [role="status"], [role="alert"] { font-weight: 600; background: var(--soft); border-radius: 8px; padding: 1em; margin: 0 0 1em; }
 [role="alert"] { border: 1px solid var(--wrong); }
-.served { font-size: .9em; border-block-start: 1px solid var(--line); padding-block-start: .8em; margin: 1.5em 0 0; }
 @media print {
   details::details-content { content-visibility: visible; block-size: auto; display: block; }
   .trial:not([hidden]), .progress:not([hidden]), .languages, button { display: none; }

@@ -33,6 +33,7 @@ from frankly_server.requests.fields import ClosedModel, Epsilon, Flag, Slug, cus
 from frankly_server.surveys.asked import asks_less
 from frankly_server.surveys.fields import Budget, Language, LocalisedText, Moment, Reports
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
+from frankly_server.surveys.page_definition import PageDefinition
 from frankly_server.surveys.prior_definition import PriorDefinition, in_strata_order
 from frankly_server.surveys.question_definition import (
     FormItem,
@@ -278,6 +279,7 @@ class SurveyDefinition(ClosedModel):
     of a cell that are released together; by default 10, or min_reports if that is less.
     instructed : an item that asks for one given choice; see `InstructedDefinition`. Not beside a prior,
     because who passes and who fails would need a prior of their own.
+    page : the look of the hosted page, which is not in the document.
     expected_reports : expected number of reports. Several public questions are refused if they
     leave too few expected reports per cell, unless accept_small_cells.
     """
@@ -301,6 +303,7 @@ class SurveyDefinition(ClosedModel):
     # The default is validated, so that a survey without questions is refused at this path.
     form: FormDefinition | None = Field(None, validate_default=True)
     instructed: InstructedDefinition | None = None
+    page: PageDefinition | None = None
 
     @field_validator("release_step")
     @classmethod
@@ -482,6 +485,11 @@ class SurveyDefinition(ClosedModel):
     def digest(self) -> str:
         """The ``sha256:…`` digest of the canonical JSON."""
         return canonical.digest(self.to_json().encode("utf-8"))
+
+    @property
+    def published_digest(self) -> str:
+        """The digest without `page`: a change of the page needs no new version."""
+        return self.model_copy(update={"page": None}).digest
 
     @classmethod
     def from_json(cls, text: str) -> "SurveyDefinition":

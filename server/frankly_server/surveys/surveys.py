@@ -36,6 +36,7 @@ from frankly_server.store.surveys import full_name
 from frankly_server.surveys.changes import differences
 from frankly_server.surveys.obstacles import KEYS_UNUSABLE, is_ahead, obstacles, require_accepting
 from frankly_server.surveys.older_versions import larger_minimum
+from frankly_server.surveys.page_definition import PageDefinition
 
 if TYPE_CHECKING:
     from frankly_server.surveys import definition as definitions
@@ -296,6 +297,13 @@ class Surveys:
         """Return the stored draft. Raises InvalidInput(survey_unknown)."""
         return definitions.SurveyDefinition.from_json(self._find(name_or_id)[0].definition)
 
+    def page(self, survey_id: str) -> PageDefinition:
+        """Return the look of a survey's hosted page, from its draft. Raises InvalidInput(survey_unknown)."""
+        stored = self._find(survey_id)[0].definition
+        # Without parsing the whole draft, which can take a second.
+        value = canonical.loads(stored.encode("utf-8")).get("page") if '"page":' in stored else None
+        return PageDefinition.model_validate(value or {})
+
     def next_version(
         self, definition: "SurveyDefinition", survey_id: str | None
     ) -> "SurveyDefinition":
@@ -446,7 +454,7 @@ class Surveys:
         # document.
         return canonical.digest(
             canonical.dumps(
-                {"collect_url": self._collect_url(row), "definition": definition.digest}
+                {"collect_url": self._collect_url(row), "definition": definition.published_digest}
             )
         )
 

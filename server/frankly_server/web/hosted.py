@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.web import reading
+from frankly_server.surveys.page_definition import image_of
+from frankly_server.web import page_look, reading
 from frankly_server.web.front import closed_survey, unknown_survey
 from frankly_server.web.models import PageText
 from frankly_server.web.openapi import declare
@@ -33,9 +35,9 @@ _HERE: Final = Path(__file__).resolve()
 _TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 _SECONDS: Final = 300  # short, because the file names contain no version
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self' '{hash}'; style-src '{style}'; connect-src 'self'; worker-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
-    "trusted-types frankly"
+    "default-src 'none'; script-src 'self' '{hash}'; style-src '{style}'; connect-src 'self'; "
+    "worker-src 'self'; {images}base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types frankly"
 )
 _PAGE_FILES: Final = "/sdk/v1/page/"
 _ENCODINGS: Final = {"br": ".br", "gzip": ".gz", "identity": ""}
@@ -55,7 +57,7 @@ _PAGE: Final = """<!doctype html>
 <link rel="modulepreload" href="{folder}app.js" integrity="{app}">
 <link rel="modulepreload" href="{folder}verifier.js" integrity="{verifier}">
 </head>
-<body><main><noscript>
+<body>{logo}<main><noscript>
 <p>Your answers are randomised on your device, before anything is sent. That needs JavaScript, which is switched off
 here; switch it on to answer this survey.</p>
 </noscript></main></body>
@@ -129,13 +131,26 @@ def import_map(served: dict[str, bytes], origin: str = "", folder: str = "/sdk/v
     return json.dumps({"integrity": modules}, indent=0)
 
 
-def hosted_page() -> tuple[str, str]:
-    """Return the page and its Content-Security-Policy, with hashes of the inline map and style."""
-    served = {name: content["identity"] for name, content in page_files().items()}
-    modules, style = import_map(served, folder=_PAGE_FILES), files()["hosted.css"].decode().strip()
+def hosted_page(
+    scripts: dict[str, dict[str, bytes]] | None = None,
+    style: str | None = None,
+    accent: str | None = None,
+    logo: str | None = None,
+) -> tuple[str, str]:
+    """Return the page and its Content-Security-Policy, with hashes of the inline map and style.
+
+    scripts, style : by default `page_files` and hosted.css. accent : the survey's own colour. logo :
+    path of its logo.
+    """
+    served = {name: content["identity"] for name, content in (scripts or page_files()).items()}
+    modules = import_map(served, folder=_PAGE_FILES)
+    style = (style or files()["hosted.css"].decode()).strip()
+    if accent:
+        style += f"\n{page_look.style(accent)}"
     values = {
         "modules": modules,
         "style": style,
+        "logo": f'<header><img src="{logo}" alt=""></header>' if logo else "",
         "folder": _PAGE_FILES,
         "script": integrity(served["hosted.js"]),
         "app": integrity(served["app.js"]),
@@ -144,6 +159,7 @@ def hosted_page() -> tuple[str, str]:
     hashes = {
         "hash": integrity(modules.encode(), "sha256"),
         "style": integrity(style.encode(), "sha256"),
+        "images": "img-src 'self'; " if logo else "",
     }
     return _PAGE.format(**values), _POLICY.format(**hashes)
 
@@ -173,9 +189,20 @@ def blueprint(services: Services) -> APIBlueprint:
     """Return the routes of the hosted page and the SDK files."""
     routes = APIBlueprint("hosted", __name__)
     # Read once at start-up, so that the hashes in the page always match the files.
-    served, of_page = files(), page_files()
-    content, policy = hosted_page()
-    page_text = {"gzip": gzip.compress(content.encode(), 9, mtime=0), "identity": content.encode()}
+    served, scripts = files(), page_files()
+    _add_page(routes, services, scripts, served["hosted.css"].decode())
+    _add_files(routes, served, scripts)
+    return routes
+
+
+def _add_page(
+    routes: APIBlueprint, services: Services, scripts: dict[str, dict[str, bytes]], style: str
+) -> None:
+    @lru_cache(maxsize=64)
+    def rendered(accent: str | None, logo: str | None) -> tuple[dict[str, bytes], str]:
+        content, policy = hosted_page(scripts, style, accent, logo)
+        text = content.encode()
+        return {"gzip": gzip.compress(text, 9, mtime=0), "identity": text}, policy
 
     @routes.get("/s/<survey_id>")
     @declare(
@@ -205,10 +232,34 @@ def blueprint(services: Services) -> APIBlueprint:
             if refused.problem in pages and wants_page():
                 return pages[refused.problem]()
             raise
-        response = _encoded(page_text, "text/html; charset=utf-8")
+        look = services.surveys.page(identity)
+        text, policy = rendered(look.accent, f"/s/{identity}/logo" if look.logo else None)
+        response = _encoded(text, "text/html; charset=utf-8")
         response.headers["Content-Security-Policy"] = policy
         return response
 
+    @routes.get("/s/<survey_id>/logo")
+    @declare(
+        routes,
+        "hostedLogo",
+        answers={200: ("The survey's logo.", "image/png", PageText)},
+        also={200: ["image/jpeg", "image/webp"]},
+        problems=(Problem.SURVEY_UNKNOWN, Problem.NOT_FOUND),
+    )
+    def logo(survey_id: str) -> Response:
+        """Return the logo of a survey's page."""
+        reading.query(())
+        identity = reading.survey_id(survey_id)
+        services.surveys.envelope(identity)  # a draft is not public
+        image = image_of(services.surveys.page(identity).logo or "")
+        if image is None:
+            raise InvalidInput(Problem.NOT_FOUND, "this survey has no logo")
+        return Response(image[1], content_type=image[0])
+
+
+def _add_files(
+    routes: APIBlueprint, served: dict[str, bytes], of_page: dict[str, dict[str, bytes]]
+) -> None:
     @routes.get("/sdk/v1/<name>")
     @declare(
         routes,
@@ -240,8 +291,6 @@ def blueprint(services: Services) -> APIBlueprint:
         if name not in of_page:
             raise InvalidInput(Problem.NOT_FOUND, "the hosted page has no such file")
         return _script(of_page[name], name)
-
-    return routes
 
 
 def open_to_pages(app: APIFlask) -> None:

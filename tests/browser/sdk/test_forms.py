@@ -105,6 +105,7 @@ def test_a_form_is_opened_answered_and_sent_as_one_report(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.screenshot(path=str(tmp_path / f"form-{width}.png"), full_page=True)
     page.locator("#details").click()
+    page.locator(".words summary").click()
     words = page.locator("[part=explanation]").inner_text()
     assert states_best_guess(words, document)
     assert "Your device picks 3 to 7 of these 12 questions at random" in words

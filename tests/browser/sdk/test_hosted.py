@@ -249,6 +249,7 @@ def test_arabic_texts_keep_their_position_in_english_sentences(
 def test_the_whole_page_is_in_the_language_of_the_visitor(browser: Browser, site: Site) -> None:
     page = visit(browser, site.link, language="ar")
     page.locator("#details").click()
+    page.locator(".words summary").click()
     words = page.locator(".words")
     assert (words.get_attribute("lang"), words.get_attribute("dir")) == ("ar", "rtl")
     report = words.locator("bdi[dir=ltr]").inner_text()

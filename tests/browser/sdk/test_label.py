@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frankly_server.surveys.page_definition import logo_text
+from frankly_server.web import page_look
 from playwright.sync_api import Browser, Page
 
 from tests.browser.accessible import findings, strings
-from tests.browser.sdk.site import Site, hosted, visit
+from tests.browser.sdk.site import SURVEY, Site, hosted, visit
 from tests.browser.sdk.test_hosted import DRAWN
 from tests.frankly_protocol.audit.definitions import table
 from tests.frankly_sdk.told import Told
 from tests.frankly_server.samples import stored
+from tests.pixels import PNG
 from tests.reading import grade
 
 ENGLISH = strings("en")
@@ -78,11 +81,11 @@ def test_before_the_first_question_there_is_little_to_read(browser: Browser, sit
     summary = page.locator("[part=promise]").inner_text()
     assert len(summary.split()) <= 90
     assert grade(summary) <= 6
-    assert len(first_words(page).split()) <= 120
+    assert len(first_words(page).split()) <= 160
     assert grade(first_words(page)) <= 6
     assert page.locator("[part=picture]").all_inner_texts() == [
-        "Your answer: 73/100",
-        "Another answer: 27/100",
+        "100 people with your answer: 73",
+        "100 people with another answer: 27",
     ]
     counts = page.locator("[part=picture]").evaluate_all(
         "all => all.map((one) => [one.querySelectorAll('.full').length, one.querySelectorAll('circle').length])"
@@ -111,7 +114,7 @@ def try_it(page: Page, question: str, answer: str) -> list[str]:
     page.get_by_label(ENGLISH["try_question"], exact=True).select_option(label=question)
     page.get_by_label(ENGLISH["try_answer"], exact=True).select_option(label=answer)
     page.get_by_role("button", name=ENGLISH["draw"]).click()
-    return page.locator(".draws li").all_inner_texts()
+    return page.locator(".draws li").all_inner_texts()  # such as 12 × Yes
 
 
 def test_a_trial_is_drawn_on_the_device_and_neither_stored_nor_sent(
@@ -124,18 +127,15 @@ def test_a_trial_is_drawn_on_the_device_and_neither_stored_nor_sent(
     page.on("request", lambda request: requests.append(request.url))
     page.locator("details.trial summary").click()
     assert page.get_by_text(ENGLISH["trial"]).is_visible()
+    page.get_by_role("button", name=ENGLISH["draw"]).click()  # nothing is chosen yet
+    assert page.locator(".draws").count() == 0
     smoked = "Have you smoked in the last 30 days?"
     for bits, drawn in ((0, "No"), (2**32 - 1, "Yes")):  # symbols are in the order of the choices
         page.evaluate(BITS, bits)
         for answer in ("No", "Yes"):
-            assert try_it(page, smoked, answer) == [drawn] * 20
-            full = page.locator(".draws .full").count()
+            assert try_it(page, smoked, answer) == [f"20 × {drawn}"]
+            full = page.locator(".draws circle.full").count()
             assert full == (20 if drawn == answer else 0)
-    assert set(try_it(page, "How often do you drink alcohol?", "Never")) <= {
-        "Never",
-        "About every week",
-        "Nearly every day",
-    }
     assert findings(page) == []
     assert requests == []
     assert page.evaluate(STORED) == before
@@ -175,11 +175,15 @@ def test_what_was_sent_is_shown_once_in_words_and_as_bytes(
         smoked, drinks = (own[y] for own, y in zip(labels, sent["y"], strict=True))
         assert page.locator("[part=sent] li").all_inner_texts() == [
             "“Where do you live?”: In the south, just as you gave it.",
-            f"“Have you smoked in the last 30 days?”: what was sent fits {smoked}.",
-            f"“How often do you drink alcohol?”: what was sent fits {drinks}.",
+            f"“Have you smoked in the last 30 days?”: what was sent fits {smoked}. About 27 of 100 people with another "
+            "answer send that, too.",
+            f"“How often do you drink alcohol?”: what was sent fits {drinks}. About 21 of 100 people with another "
+            "answer send that, too.",
         ]
         host = site.origin.removeprefix("http://")
-        assert f"They appear at {host}, for those who ask, from 2 answers on." in said
+        assert (
+            f"Once 2 people have answered, those who run this survey see results at {host}." in said
+        )
         assert findings(page) == []
         assert page.evaluate("violations") == []
         page.reload()
@@ -200,3 +204,37 @@ def test_what_is_sealed_is_shown_only_when_it_has_arrived(browser: Browser, tmp_
         assert len(lines) == 6
         assert sum(line.endswith("nothing was sent about it.") for line in lines) == 5
         page.context.close()
+
+
+LOOK = f'page: {{{{accent: "#ffe000", logo: "{logo_text(PNG)}"}}}}\n'
+
+
+def test_the_colour_and_the_logo_of_a_survey_can_be_read(browser: Browser, tmp_path: Path) -> None:
+    with hosted(tmp_path, text=SURVEY + LOOK) as site:
+        for scheme, shade in zip(("light", "dark"), page_look.shades("#ffe000"), strict=True):
+            page = visit(browser, site.link, 320, scheme)
+            page.locator("button[type=submit]").wait_for()
+            page.locator("#details").click()
+            colour = page.locator("button[type=submit]").evaluate(
+                "one => getComputedStyle(one).backgroundColor"
+            )
+            parts = [int(shade[i : i + 2], 16) for i in (1, 3, 5)]
+            assert colour == f"rgb({', '.join(map(str, parts))})"
+            assert page.locator("header img").evaluate("one => one.naturalWidth") == 96
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            assert findings(page) == []
+            assert page.evaluate("violations") == []
+            page.context.close()
+
+
+def test_the_page_prints_everything_but_its_controls(browser: Browser, site: Site) -> None:
+    page = visit(browser, site.link)
+    page.locator("button[type=submit]").wait_for()
+    page.emulate_media(media="print")
+    for part in (".trial", ".progress", ".languages", "button[type=submit]"):
+        assert page.locator(f"frankly-survey {part}").first.is_hidden()
+    for part in ("[part=promise]", "[part=picture]", "[part=explanation] .words", "fieldset"):
+        box = page.locator(f"frankly-survey {part}").first.bounding_box()
+        assert box is not None
+        assert box["height"] > 20, part
+    page.context.close()

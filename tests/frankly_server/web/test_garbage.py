@@ -101,7 +101,8 @@ def body(
     for name, value in draw_fields:
         fields.setdefault(name, []).append(value.encode("utf-8", "surrogatepass"))
     if upload is not None and kind == "multipart":
-        fields["counts_file"] = (io.BytesIO(upload), "counts.csv")
+        name = ("counts_file", "logo")[len(upload) % 2]
+        fields[name] = (io.BytesIO(upload), "counts.csv")
     encoding = "multipart/form-data" if kind == "multipart" else "application/x-www-form-urlencoded"
     return {"data": fields, "content_type": encoding}
 
@@ -172,7 +173,9 @@ def test_no_request_to_a_page_causes_a_server_error(office: Office, root: Path, 
     run()
     total = sum(codes.values())
     print(total, "requests to", len(request_counts), "of", len(every), "routes:", dict(codes))  # noqa: T201 - with -s
-    assert codes[200] > 0
+    # Chance decides which of the few requests are valid ones, and this one always is.
+    assert codes[200] > 0 or not full
+    assert signed_in(office).get("/admin/account").status_code == 200
     assert set(request_counts) == {(method, rule.rule) for method, rule in every} or not full
 
 

@@ -21,6 +21,7 @@ UNVERSIONED = {
     "/metrics",
     "/openapi.json",
     "/s/{survey_id}",
+    "/s/{survey_id}/logo",
 }
 # Objects whose fields are names chosen by the caller or defined by another standard.
 OPEN = {"OpenApi", "ProblemDetails"}

@@ -15,6 +15,7 @@ from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.fields import folded
+from frankly_server.surveys.page_definition import DEFAULT_ACCENT, MAX_LOGO_BYTES, logo_text
 from frankly_server.surveys.question_editing import untranslated, with_languages
 from frankly_server.web.admin.forms import (
     choice,
@@ -40,7 +41,10 @@ from frankly_server.web.security import PATH, needs, person
 
 _OF_QUESTION: Final = ("title", "language", "question", "choices", "one_level")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_ABOUT: Final = ("languages", "title-", "consent-", "min_reports", "expected_reports", "closes")
+_ABOUT: Final = (
+    *("languages", "title-", "consent-", "min_reports", "expected_reports", "closes"),
+    *("accent", "logo", "no_logo"),
+)
 """Fields about the survey, except the choice of invitations, which a file with a key makes."""
 _ITEM: Final = {"text": "item_text", "choices": "item_choices"}
 """Fields for a new instructed item, by the field of the draft."""
@@ -229,6 +233,7 @@ def _with_about(survey: OpenedSurvey) -> Draft:
         draft["tokens"] = {"kind": "invite"} if ticked("invited") else None
     if "expected_reports" in request.form:
         draft["expected_reports"] = field("expected_reports")
+    draft["page"] = _page(draft.get("page") or {})
     closes = field("closes")
     # A file can state another time of the day, which stays unless the date changes.
     if closes != (draft.get("closes") or "")[:10]:
@@ -251,6 +256,18 @@ def _with_about(survey: OpenedSurvey) -> Draft:
     return with_languages(draft, languages or [""])
 
 
+def _page(page: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the form's colour and logo; None for the usual ones."""
+    accent, upload = field("accent"), request.files.get("logo")
+    # One byte more than allowed, so that a file that is too large is refused.
+    image = upload.read(MAX_LOGO_BYTES + 1) if upload and upload.filename else b""
+    if image and ticked("no_logo"):
+        raise InvalidInput(Problem.UNSUPPORTED, "choose a logo, or remove it, not both", "logo")
+    logo = logo_text(image) if image else None if ticked("no_logo") else page.get("logo")
+    own = {"accent": None if accent == DEFAULT_ACCENT else accent, "logo": logo}
+    return {name: value for name, value in own.items() if value} or None
+
+
 def questions_page(
     survey: OpenedSurvey, refused: InvalidInput | None = None, **values: Any
 ) -> Response:
@@ -264,6 +281,7 @@ def questions_page(
         missing=untranslated(survey.draft),
         item_words=editing.item_words(survey.definition.languages[0]),
         rests_on_prior=any(level.is_prior_based for level in levels),
+        default_accent=DEFAULT_ACCENT,
         **values,
     )
 

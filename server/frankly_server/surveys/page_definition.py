@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look of a survey's hosted page: a colour and a logo. Neither is in the signed document."""
+
+import base64
+import binascii
+import re
+from typing import Annotated, Any, Final
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from pydantic import BeforeValidator
+
+from frankly_server.requests.fields import ClosedModel, custom, json_schema
+
+MAX_LOGO_BYTES: Final = 64 * 1024
+DEFAULT_ACCENT: Final = "#0b5c6b"
+_COLOUR: Final = re.compile(r"#[0-9a-f]{6}", re.ASCII)
+_LOGO: Final = re.compile(r"data:(image/(?:png|jpeg|webp));base64,([A-Za-z0-9+/]+={0,2})", re.ASCII)
+_WANTED: Final = f"a PNG, JPEG or WebP image of at most {MAX_LOGO_BYTES // 1024} KB"
+
+
+def media_type(image: bytes) -> str | None:
+    """Return the media type of a PNG, JPEG or WebP image, by its first bytes; None for anything else."""
+    if image.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if image.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    return "image/webp" if (image[:4], image[8:12]) == (b"RIFF", b"WEBP") else None
+
+
+def logo_text(image: bytes, field: str = "logo") -> str:
+    """Return an uploaded image as a `data:` URL. Raises InvalidInput(definition_invalid)."""
+    kind = media_type(image)
+    if kind is None or len(image) > MAX_LOGO_BYTES:
+        raise InvalidInput(Problem.DEFINITION_INVALID, f"choose {_WANTED}", field)
+    return f"data:{kind};base64,{base64.b64encode(image).decode('ascii')}"
+
+
+def image_of(logo: str) -> tuple[str, bytes] | None:
+    """Return the media type and the bytes of a logo's `data:` URL; None if it is not one."""
+    match = _LOGO.fullmatch(logo)
+    if match is None:
+        return None
+    try:
+        image = base64.b64decode(match[2], validate=True)
+    except binascii.Error:
+        return None
+    is_logo = len(image) <= MAX_LOGO_BYTES and media_type(image) == match[1]
+    return (match[1], image) if is_logo else None
+
+
+def _logo(value: Any) -> str:
+    if not isinstance(value, str) or image_of(value) is None:
+        raise custom(Problem.DEFINITION_INVALID, f"give {_WANTED}, as data:image/png;base64,…")
+    return value
+
+
+def _colour(value: Any) -> str:
+    if not isinstance(value, str) or not _COLOUR.fullmatch(value.lower()):
+        raise custom(Problem.DEFINITION_INVALID, f"write a colour such as {DEFAULT_ACCENT}")
+    return value.lower()
+
+
+Colour = Annotated[
+    str, BeforeValidator(_colour), json_schema("A colour.", pattern="^#[0-9A-Fa-f]{6}$")
+]
+Logo = Annotated[
+    str,
+    BeforeValidator(_logo),
+    json_schema(
+        f"A logo: {_WANTED}, as a data: URL.", pattern="^data:image/(png|jpeg|webp);base64,"
+    ),
+]
+
+
+class PageDefinition(ClosedModel):
+    """The look of the hosted page. A change shows at once, without a new version.
+
+    accent : colour of buttons and pictures; the page uses the nearest shades with enough contrast.
+    logo : shown above the survey.
+    """
+
+    accent: Colour | None = None
+    logo: Logo | None = None
