@@ -258,7 +258,8 @@ def _with_about(survey: OpenedSurvey) -> Draft:
 
 def _page(page: dict[str, Any]) -> dict[str, Any] | None:
     """Return the form's colour and logo; None for the usual ones."""
-    accent, upload = field("accent"), request.files.get("logo")
+    accent = field("accent") if "accent" in request.form else page.get("accent")
+    upload = request.files.get("logo")
     # One byte more than allowed, so that a file that is too large is refused.
     image = upload.read(MAX_LOGO_BYTES + 1) if upload and upload.filename else b""
     if image and ticked("no_logo"):
