@@ -120,8 +120,10 @@ export interface Fit {
   own: [Rational, Rational];
   /** It fits a given other answer, but not every answer. */
   other: [Rational, Rational];
-  /** It fits every answer. */
+  /** It says nothing about the question, whatever the answers to others are. */
   silent: [Rational, Rational];
+  /** Some symbol says something only together with other answers. */
+  isJoint?: boolean;
 }
 
 /** What a report tells about some questions, the same for each of them. */
@@ -130,8 +132,10 @@ export interface Consequence {
   questions: string[];
   /** What the person reads, in the same order. */
   names: string[];
+  /** To show; a picture of `fit` can replace them. */
   sentences: string[];
-  /** The chances behind the sentences; undefined if an answer is sent unchanged, or if they would take too long to compute. */
+  notes: string[];
+  /** The chances behind the sentences; undefined if they would take too long to compute. */
   fit: Fit | undefined;
 }
 

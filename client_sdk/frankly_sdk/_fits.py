@@ -3,7 +3,8 @@
 
 A symbol *fits* an answer to a question if no other answer to it makes the symbol more likely, where
 all answers to the block's other questions are equally likely. A symbol that fits every answer says
-nothing about the question. The browser SDK has the same in fits.js and agreement.js.
+nothing about the question on its own, and nothing at all if that holds for all answers to the other
+questions. The browser SDK has the same in fits.js and agreement.js.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,22 +36,40 @@ class Fit:
     """Chances of what is sent about one question.
 
     own : the symbol fits the true answer, but not every answer. other : it fits a given other
-    answer, but not every answer. silent : it fits every answer.
+    answer, but not every answer. silent : it says nothing about the question, whatever the answers
+    to others are. is_joint : some symbol says something only together with other answers.
     """
 
     own: Range
     other: Range
     silent: Range
+    is_joint: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """True if every symbol has a single possible answer to the question."""
+        return self.own[0] == 1 and self.other[1] == 0
 
 
 def fits(block: Block) -> list[Fit | None]:
     """Return the Fit of every question of a block; None where it would take too long to compute."""
     mechanism, sizes = block.mechanism, [len(question.choices) for question in block.questions]
+    if mechanism.sends_unchanged:
+        return [Fit((_ALL, _ALL), (_NONE, _NONE), (_NONE, _NONE)) for _ in sizes]
     if isinstance(mechanism, AgreementMechanism):
         return _form(mechanism)
     if isinstance(mechanism, ProductMechanism):
         return _factors(mechanism, sizes)
     return _numbered(mechanism, sizes)
+
+
+def is_random(mechanism: AnyMechanism) -> bool:
+    """Return True if chance decides the symbol of some answer."""
+    if isinstance(mechanism, DenseMechanism):
+        return any(sum(map(bool, row)) > 1 for row in mechanism.weights)
+    if isinstance(mechanism, ProductMechanism):
+        return any(map(is_random, mechanism.factors))
+    return not mechanism.sends_unchanged
 
 
 def _numbered(mechanism: AnyMechanism, sizes: Sequence[int]) -> list[Fit | None]:
@@ -88,7 +107,7 @@ def _enumerated(
     """
     hits: list[list[int]] = [[] for _ in range(choices)]
     silent: list[int] = []
-    work = 0
+    work, is_joint = 0, False
     for column in columns:
         if not silent:
             silent, hits = [0] * len(column), [[0] * len(column) for _ in hits]
@@ -100,14 +119,22 @@ def _enumerated(
         work += len(column) * (1 + len(best))
         if work > _MAX_WORK:
             return None
-        for row in [silent] if len(best) == choices else [hits[a] for a in best]:
+        rows = [hits[a] for a in best]
+        if len(best) == choices:
+            is_constant = all(
+                weight == column[x - x // after % choices * after]
+                for x, weight in enumerate(column)
+            )
+            rows, is_joint = [silent] * is_constant, is_joint or not is_constant
+        for row in rows:
             for x, weight in enumerate(column):
                 row[x] += weight
     own = [hits[x // after % choices][x] for x in range(len(silent))]
     other = [
         row[x] for a, row in enumerate(hits) for x in range(len(row)) if x // after % choices != a
     ]
-    return Fit(*(_range(weights, denominator) for weights in (own, other, silent)))
+    a, b, c = (_range(weights, denominator) for weights in (own, other, silent))
+    return Fit(a, b, c, is_joint)
 
 
 def _range(weights: Sequence[int], denominator: int) -> Range:
@@ -181,4 +208,5 @@ def _added(fit: Fit | None, slot: Fit | None, drawn: Fraction) -> Fit | None:
         return total[0] + drawn * own[0], total[1] + drawn * own[1]
 
     silent = plus(fit.silent, (slot.silent[0] - 1, slot.silent[1] - 1))
-    return Fit(plus(fit.own, slot.own), plus(fit.other, slot.other), silent)
+    is_joint = fit.is_joint or slot.is_joint
+    return Fit(plus(fit.own, slot.own), plus(fit.other, slot.other), silent, is_joint)

@@ -16,7 +16,8 @@ from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
 
-from frankly_sdk._fits import Fit, Range, fits
+from frankly_sdk import _fits
+from frankly_sdk._fits import Fit, Range
 from frankly_sdk._texts import Texts
 
 _SECONDS = 10  # for one question
@@ -29,44 +30,47 @@ class Consequence:
     """What a report tells about some questions, the same for each of them.
 
     questions : ids; a box has its own. names : what the person reads, in the same order. sentences :
-    to show. fit : the chances behind them; None if an answer is sent unchanged, or if the chances
-    would take too long to compute.
+    to show; a picture of `fit` can replace them. notes : further sentences. fit : the chances behind
+    them; None if they would take too long to compute.
     """
 
     questions: tuple[str, ...]
     names: tuple[str, ...]
     sentences: tuple[str, ...]
+    notes: tuple[str, ...]
     fit: Fit | None
 
 
-def summary(document: SurveyDocument, level: ReportLevel, texts: Texts) -> Iterator[str]:
+def summary(
+    document: SurveyDocument,
+    level: ReportLevel,
+    told: Sequence[Consequence],
+    language: str,
+    texts: Texts,
+) -> Iterator[str]:
     """Yield what to read before the first question: in English at most 90 words."""
     say, blocks = texts.say, document.blocks
-    unchanged = [block.mechanism.sends_unchanged for block in blocks]
-    asked = _number_asked(document)
-    is_most = any(
-        block.asks_drawn or any(question.ask_if for question in block.questions) for block in blocks
-    )
-    yield say(
-        "asked_most" if is_most else "asked",
-        n=asked,
-        minutes=ceil(asked * _SECONDS / 60),
-        host=host_of(document),
-    )
-    if any(unchanged):
+    is_random = [_fits.is_random(block.mechanism) for block in blocks]
+    has_plain = not all(is_random) or any(one.fit is not None and one.fit.is_plain for one in told)
+    asked = sum(map(_number_asked, blocks)) + len(document.open_questions)
+    is_most = any(block.asks_drawn for block in blocks) or bool(_sources(document))
+    minutes = ceil(asked * _SECONDS / 60)
+    name = "asked_most" if is_most else "asked"
+    yield say(name, n=asked, minutes=minutes, host=host_of(document))
+    if has_plain:
         yield say("as_is")
-    if document.strata:
+    if len(document.strata) == 1:
+        yield say("open_one", question=document.strata[0].text[language])
+    elif document.strata:
         yield say("open", n=len(document.strata))
     if document.instructed:
         yield say("item")
-    if not all(unchanged):
-        has_open = any(unchanged) or bool(document.open_questions)
+    if any(is_random):
+        has_open = has_plain or bool(document.open_questions)
         yield say("mixed_rest" if has_open else "mixed")
         yield from _picked(document, say)
-        if _is_bounded(level):
-            yield say("unsure_rest" if has_open else "unsure")
-        elif not any(unchanged):
-            yield say("nearly")
+        rest = "unsure_rest" if has_open else "unsure"
+        yield say(rest if _is_bounded(level) else "nearly")
     if document.token and document.token.kind == "invite":
         yield say("invited")
     yield say("address")
@@ -81,6 +85,8 @@ def _picked(document: SurveyDocument, say: Callable[..., str]) -> Iterator[str]:
     # A person sees the boxes of a question as one question, and a report counts each.
     if drawn[1] < every and not any(question.box for question in document.blocks[0].questions):
         yield say("few", some="–".join(map(str, dict.fromkeys(drawn))), all=every)
+        if not _sources(document):
+            yield say("few_rest")
 
 
 def consequences(
@@ -90,18 +96,21 @@ def consequences(
 
     guesses : for each block, the sentence on a guess, for questions without a Fit.
     """
-    found: dict[tuple[str, ...], list[tuple[Question, Fit | None]]] = {}
+    names, sources = _names(document, language), _sources(document)
+    found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[str, Fit | None]]] = {}
     for block, guess in zip(document.blocks, guesses, strict=True):
-        for question, fit in zip(block.questions, _fits(block), strict=True):
-            found.setdefault(tuple(_told(block, fit, guess, texts)), []).append((question, fit))
+        for question, fit in zip(block.questions, _fits.fits(block), strict=True):
+            numbers, notes = _told(fit, question.id in sources, texts)
+            key = (tuple(numbers) if fit else (guess,), tuple(notes))
+            found.setdefault(key, []).append((question.id, fit))
     return tuple(
         Consequence(
-            tuple(question.id for question, _ in pairs),
-            tuple(name_of(question, language) for question, _ in pairs),
-            sentences,
+            tuple(name for name, _ in pairs),
+            tuple(names[name] for name, _ in pairs),
+            *key,
             pairs[0][1],
         )
-        for sentences, pairs in found.items()
+        for key, pairs in found.items()
     )
 
 
@@ -121,8 +130,10 @@ def beliefs(document: SurveyDocument, level: ReportLevel, texts: Texts) -> Itera
 
 
 def host_of(document: SurveyDocument) -> str:
-    """Return the host to which reports are sent."""
-    return urlsplit(document.collect_url).netloc
+    """Return the host to which reports are sent, with its port unless that is the usual one."""
+    address = urlsplit(document.collect_url)
+    host = address.netloc.rpartition("@")[2].lower()
+    return host.removesuffix({"https": ":443", "http": ":80"}.get(address.scheme, ":"))
 
 
 def name_of(question: Question, language: str) -> str:
@@ -132,13 +143,31 @@ def name_of(question: Question, language: str) -> str:
     return f"{question.box.text[language]} – {question.box.label[language]}"
 
 
-def _number_asked(document: SurveyDocument) -> int:
-    """Return the number of questions that a person can be shown; the boxes of one count as one."""
-    grouped = (
-        groupby(block.questions, lambda one: one.box.of if one.box else one.id)
-        for block in document.blocks
-    )
-    return sum(len(list(group)) for group in grouped) + len(document.open_questions)
+def _names(document: SurveyDocument, language: str) -> dict[str, str]:
+    """Return the names of all randomised questions; those of the same words are numbered."""
+    names = {name: name_of(question, language) for name, question in document.questions.items()}
+    words, seen = list(names.values()), dict[str, int]()
+    for name, word in names.items():
+        seen[word] = seen.get(word, 0) + 1
+        if words.count(word) > 1:
+            names[name] = f"{word} ({seen[word]})"
+    return names
+
+
+def _sources(document: SurveyDocument) -> set[str]:
+    """Return the questions whose answers decide whether another question is skipped."""
+    return {q.ask_if.question for q in document.questions.values() if q.ask_if}
+
+
+def _number_asked(block: Block) -> int:
+    """Return how many questions a person is asked at most; the boxes of one count as one."""
+    groups = len(list(groupby(block.questions, lambda one: one.box.of if one.box else one.id)))
+    mechanism = block.mechanism
+    if not block.asks_drawn or not isinstance(mechanism, AgreementMechanism):
+        return groups
+    # What a drawn question depends on is asked too, and all boxes of its group.
+    is_simple = not any(question.box or question.ask_if for question in block.questions)
+    return mechanism.questions_drawn[1] if is_simple else groups
 
 
 def _is_bounded(level: ReportLevel) -> bool:
@@ -146,21 +175,23 @@ def _is_bounded(level: ReportLevel) -> bool:
     return odds is not None and odds <= _MOST_ODDS and not level.answers.delta
 
 
-def _fits(block: Block) -> Sequence[Fit | None]:
-    return [None] * len(block.questions) if block.mechanism.sends_unchanged else fits(block)
+def _told(fit: Fit | None, is_source: bool, texts: Texts) -> tuple[list[str], list[str]]:
+    """Return the sentences with the numbers of a Fit, and the notes to them.
 
-
-def _told(block: Block, fit: Fit | None, guess: str, texts: Texts) -> Iterator[str]:
-    if block.mechanism.sends_unchanged:
-        yield texts.say("given")
-    elif fit is None:
-        yield guess
-    elif fit.silent[0] == 1:
-        yield texts.say("nothing")
-    else:
-        if fit.silent[1] * 200 >= 1:
-            yield texts.say("silent", silent=people(fit.silent))
-        yield texts.say("fits", own=people(fit.own), other=people(fit.other))
+    is_source : what is sent about a question that a rule skips hints at the answer.
+    """
+    say = texts.say
+    notes = [say("hint")] if is_source else []
+    if fit is None:
+        return [], notes
+    if fit.is_plain:
+        return [say("given")], []
+    together = [say("together")] if fit.is_joint else []
+    if fit.own[1] == 0:
+        return [say("alone" if notes or together else "nothing")], together + notes
+    is_silent = fit.silent[1] * 200 >= 1 and not is_source
+    silent = [say("silent", silent=people(fit.silent))] if is_silent else []
+    return [*silent, say("fits", own=people(fit.own), other=people(fit.other))], together + notes
 
 
 def people(chances: Range) -> str:

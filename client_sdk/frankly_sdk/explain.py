@@ -140,7 +140,7 @@ def explain(
     blocks = tuple(_block(block, chosen, bool(document.strata), words) for block in document.blocks)
     template, item = _report_template(document, words), document.instructed
     told = consequences(document, [block.guess_words for block in blocks], chosen, label)
-    is_fit = any(one.fit is not None and one.fit.silent[0] < 1 for one in told)
+    is_fit = any(one.fit and one.fit.own[1] and not one.fit.is_plain for one in told)
     overall = (*([label.say("fitting")] if is_fit else []), *beliefs(document, level, label))
     parts: dict[str, list[str]] = {
         "sent": [
@@ -161,12 +161,12 @@ def explain(
     details = tuple(
         Section(label.say(f"part_{name}"), tuple(paragraphs)) for name, paragraphs in parts.items()
     )
-    first = tuple(summary(document, level, label))
+    first = tuple(summary(document, level, told, chosen, label))
     paragraphs = [
         document.title[chosen],
         *([say("own_words", text=document.consent[chosen])] if document.consent else []),
         " ".join(first),
-        *("\n".join(("; ".join(dict.fromkeys(one.names)), *one.sentences)) for one in told),
+        *("\n".join(("; ".join(one.names), *one.sentences, *one.notes)) for one in told),
         *overall,
         *(text for section in details for text in (section.heading, *section.paragraphs)),
     ]

@@ -5,13 +5,13 @@ As in `sentences`, a sentence that no pattern describes is an error.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import groupby, product
 from math import ceil
 
+from frankly_protocol.blocks import Block
 from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism
-from frankly_protocol.questions import Question
 
 from tests.frankly_protocol.audit.definitions import table
 from tests.frankly_protocol.audit.leakage import Ratio
@@ -25,30 +25,37 @@ _HALF = Fraction(1, 200)
 Range = tuple[Fraction, Fraction]
 
 
-def chances(told: Told, i: int, q: int) -> tuple[Range, Range, Range]:
+def chances(told: Told, i: int, q: int) -> tuple[Range, Range, Range, bool]:
     """Return the least and the largest chances of a symbol, by enumeration, over all answers to block i.
 
     It fits the true answer to question q but not every answer; it fits a given other answer but not
-    every answer; it fits every answer.
+    every answer; it says nothing, whatever the other answers are. And True if a symbol of none of
+    these kinds can be sent.
     """
     sizes = told.case.shape.questions[i]
     truths, size = list(product(*map(range, sizes))), sizes[q]
-    own, other, silent = [], [], []
+    own, other, silent, is_joint = [], [], [], False
     for truth in truths:
         hits, misses = [Fraction(0)] * size, Fraction(0)
         for column in told.columns(i):
             law = dict(zip(truths, column, strict=True))
             likely = [sum(p for x, p in law.items() if x[q] == a) for a in range(size)]
             fitting = {a for a in range(size) if all(likely[a] >= p for p in likely)}
-            if len(fitting) == size:
+            if all(p == law[(*x[:q], 0, *x[q + 1 :])] for x, p in law.items()):
                 misses += law[truth]
-                continue
-            for a in fitting:
-                hits[a] += law[truth]
+            elif len(fitting) == size:
+                is_joint = True
+            else:
+                for a in fitting:
+                    hits[a] += law[truth]
         own.append(hits[truth[q]])
         other += [hits[a] for a in range(size) if a != truth[q]]
         silent.append(misses)
-    return tuple((min(found), max(found)) for found in (own, other, silent))  # type: ignore[return-value]
+    least, most = (
+        [min(found) for found in (own, other, silent)],
+        [max(own), max(other), max(silent)],
+    )
+    return (least[0], most[0]), (least[1], most[1]), (least[2], most[2]), is_joint
 
 
 def require_people(stated: str, true: Range, *, exact: bool = True) -> None:
@@ -78,10 +85,60 @@ def is_unchanged(told: Told, i: int) -> bool:
     return all(sum(map(bool, column)) == 1 for column in told.columns(i))
 
 
-def name(question: Question) -> str:
-    """Return the words that the person reads."""
-    box = question.box
-    return question.text["en"] if box is None else f"{box.text['en']} – {box.label['en']}"
+def is_random(told: Told, i: int) -> bool:
+    """Return True if some answer has more than one symbol."""
+    return any(0 < chance < 1 for column in told.columns(i) for chance in column)
+
+
+def is_plain(told: Told, i: int, q: int) -> bool:
+    """Return True if every symbol has a single possible answer to question q."""
+    truths = list(product(*map(range, told.case.shape.questions[i])))
+    return all(
+        len({x[q] for x, chance in zip(truths, column, strict=True) if chance}) == 1
+        for column in told.columns(i)
+    )
+
+
+def has_plain(told: Told) -> bool:
+    """Return True if chance plays no part in some answer."""
+    return any(
+        not is_random(told, i) or any(is_plain(told, i, q) for q in range(len(block.questions)))
+        for i, block in enumerate(told.document.blocks)
+        if not is_unknown(block)
+    ) or any(is_unchanged(told, i) for i in range(len(told.document.blocks)))
+
+
+def is_unknown(block: Block) -> bool:
+    """Return True for blocks whose chances the SDK does not compute for one question."""
+    return block.mechanism.kind in ("unary", "subset") and len(block.questions) > 1
+
+
+def sources(told: Told) -> set[str]:
+    return {q.ask_if.question for q in told.document.questions.values() if q.ask_if}
+
+
+def names(told: Told) -> dict[str, str]:
+    """Return the words that the person reads, numbered if they repeat."""
+    words = {
+        one: q.text["en"] if q.box is None else f"{q.box.text['en']} – {q.box.label['en']}"
+        for one, q in told.document.questions.items()
+    }
+    alike = {
+        word: [one for one in words if words[one] == word] for word in dict.fromkeys(words.values())
+    }
+    return {
+        one: word if len(alike[word]) == 1 else f"{word} ({alike[word].index(one) + 1})"
+        for one, word in words.items()
+    }
+
+
+NUMBERS = re.compile(
+    r"(?:About (\S+) of 100 people send nothing about this question\. )?Of 100 people with your "
+    r"answer, about (\S+) send a result that fits it\. Of 100 people with any other answer, about "
+    r"(\S+) do too\."
+)
+HINT = "Other questions depend on this one, so what is sent about them hints at it."
+TOGETHER = "Together with your answers to other questions, it may tell more."
 
 
 def require_consequences(told: Told) -> None:
@@ -93,39 +150,44 @@ def require_consequences(told: Told) -> None:
     }
     asked = [q for block in told.document.blocks for q in block.questions]
     assert sorted(told_of) == sorted(q.id for q in asked)
-    names = {
+    assert names(told) == {
         one: said
         for consequence in told.explanation.consequences
         for one, said in zip(consequence.questions, consequence.names, strict=True)
     }
-    assert names == {q.id: name(q) for q in asked}
     for i, block in enumerate(told.document.blocks):
         for q, question in enumerate(block.questions):
-            text = " ".join(told_of[question.id].sentences)
-            if is_unchanged(told, i):
-                assert text == "Your answer to this question is sent just as you give it."
-                continue
-            own, other, silent = chances(told, i, q)
-            if silent[0] == 1:
-                assert text == "What you send says nothing about this question."
-                continue
-            if block.mechanism.kind in ("unary", "subset") and len(block.questions) > 1:
-                assert text == told.explanation.blocks[i].guess_words
-                continue
-            found = re.fullmatch(
-                r"(?:About (\S+) of 100 people send nothing about this question\. )?Of 100 people with your "
-                r"answer, about (\S+) send a result that fits it\. Of 100 people with any other answer, about "
-                r"(\S+) do too\.",
-                text,
-            )
-            assert found is not None, text
-            exact = is_exact(block.mechanism)
-            require_people(found[2], own, exact=exact)
-            require_people(found[3], other, exact=exact)
-            if found[1] is None:
-                assert silent[1] < _HALF
-            else:
-                require_people(found[1], silent, exact=exact)
+            consequence = told_of[question.id]
+            require_consequence(told, i, q, " ".join(consequence.sentences), consequence.notes)
+
+
+def require_consequence(told: Told, i: int, q: int, text: str, notes: Sequence[str]) -> None:
+    block = told.document.blocks[i]
+    is_source = block.questions[q].id in sources(told)
+    if is_unchanged(told, i) or (not is_unknown(block) and is_plain(told, i, q)):
+        assert text == "Your answer to this question is sent just as you give it."
+        return
+    assert (HINT in notes) == is_source
+    if is_unknown(block):
+        assert text == told.explanation.blocks[i].guess_words
+        return
+    own, other, silent, is_joint = chances(told, i, q)
+    assert (TOGETHER in notes) == is_joint
+    if silent[0] == 1 and not is_source:
+        assert text == "What you send says nothing about this question."
+        return
+    if own[1] == 0:
+        assert text == "On its own, what you send says nothing about this question."
+        return
+    found = NUMBERS.fullmatch(text)
+    assert found is not None, text
+    exact = is_exact(block.mechanism)
+    require_people(found[2], own, exact=exact)
+    require_people(found[3], other, exact=exact)
+    if found[1] is None:
+        assert silent[1] < _HALF or is_source
+    else:
+        require_people(found[1], silent, exact=exact)
 
 
 def after(before: int, odds: Fraction) -> Fraction:
@@ -166,22 +228,37 @@ def fitting(told: Told) -> None:
 
 
 def asked(told: Told, most: str | None, n: str, minutes: str, host: str) -> None:
-    document = told.document
-    boxes = {q.box.of for block in document.blocks for q in block.questions if q.box}
-    plain = [q for block in document.blocks for q in block.questions if not q.box]
-    assert int(n) == len(boxes) + len(plain) + len(document.open_questions)
+    document, count = told.document, 0
+    for block in document.blocks:
+        shown = len({q.box.of if q.box else q.id for q in block.questions})
+        is_simple = not any(q.box or q.ask_if for q in block.questions)
+        form = block.mechanism
+        if block.asks_drawn and is_simple and isinstance(form, AgreementMechanism):
+            shown = max(drawn(form))
+        count += shown
+    assert int(n) == count + len(document.open_questions)
     assert int(minutes) == -(-int(n) // 6)
     assert document.collect_url.startswith(f"https://{host}/")
-    has_rule = any(q.ask_if for block in document.blocks for q in block.questions)
-    assert bool(most) == (has_rule or any(block.asks_drawn for block in document.blocks))
+    assert bool(most) == (bool(sources(told)) or any(block.asks_drawn for block in document.blocks))
+
+
+def drawn(form: AgreementMechanism) -> set[int]:
+    """Return how many questions the symbols that can be sent are about."""
+    symbols = [symbol for symbol in table(form) if isinstance(symbol, tuple)]
+    return {len({q for part in symbol[1::2] for q in form.parts[part]}) for symbol in symbols}
 
 
 def given_away(told: Told) -> None:
-    assert any(is_unchanged(told, i) for i in range(len(told.document.blocks)))
+    assert has_plain(told)
 
 
 def in_the_clear(told: Told, n: str) -> None:
-    assert int(n) == len(told.document.strata) > 0
+    assert int(n) == len(told.document.strata) > 1
+
+
+def in_the_clear_alone(told: Told, question: str) -> None:
+    (stratum,) = told.document.strata
+    assert stratum.text["en"] == question
 
 
 def item(told: Told) -> None:
@@ -190,11 +267,11 @@ def item(told: Told) -> None:
 
 def mixed(told: Told) -> None:
     assert not told.document.open_questions
-    assert not any(is_unchanged(told, i) for i in range(len(told.document.blocks)))
+    assert not has_plain(told)
 
 
 def mixed_rest(told: Told) -> None:
-    assert not all(is_unchanged(told, i) for i in range(len(told.document.blocks)))
+    assert any(is_random(told, i) for i in range(len(told.document.blocks)))
 
 
 def unsure(told: Told) -> None:
@@ -209,9 +286,11 @@ def picked(told: Told, low: str, high: str | None, every: str) -> None:
     form = block.mechanism
     assert isinstance(form, AgreementMechanism)
     assert int(every) == len(block.questions)
-    symbols = [symbol for symbol in table(form) if isinstance(symbol, tuple)]
-    counts = {len({q for part in symbol[1::2] for q in form.parts[part]}) for symbol in symbols}
-    assert (min(counts), max(counts)) == (int(low), int(high or low))
+    assert (min(drawn(form)), max(drawn(form))) == (int(low), int(high or low))
+
+
+def nothing_else(told: Told) -> None:
+    assert not sources(told)
 
 
 def invited(told: Told) -> None:
@@ -219,35 +298,39 @@ def invited(told: Told) -> None:
     assert told.document.token.kind == "invite"
 
 
-_FIGURES = (
-    r"can become (\d+)% sure at most\. Someone who was 5% sure can become (\d+)% sure at most\. "
-)
-_KNOWING = r"Someone (who knows what you send as it is, and )?(?:who )?was 50% sure of "
-_TABLES = r"This holds as long as the published tables about it are true\."
+_FIGURES = r"can become (\d+)% sure at most, never certain\. Someone who was 5% sure can become (\d+)% sure at most\. "
+_KNOWING = r"Someone (who knows what you send as it is, and )?(?:who )?was 50% sure "
+_TABLES = r"This holds as long as these tables are true\."
 PATTERNS: tuple[tuple[str, Callable[..., None]], ...] = (
-    (r"(Up to )?(\d+) questions?, about (\d+) min\. Run by (\S+)\.", asked),
-    (r"At least one of your answers is sent just as you give it\.", given_away),
+    (r"(Up to )?(\d+) questions?, about (\d+) min\. Results go to (\S+)\.", asked),
+    (r"At least one of your answers is sent without a change by chance\.", given_away),
     (
         r"(\d+) answers? (?:is|are) sent as you give (?:it|them); a note at (?:the|each) question says so\.",
         in_the_clear,
     ),
+    (r"Your answer to “(.*)” is sent just as you give it\.", in_the_clear_alone),
     (r"One item only checks if you read; a note there says so\.", item),
     (r"This device changes your answers by chance\. The result leaves it, not your answers\.", mixed),
     (r"This device changes all other answers by chance first\.", mixed_rest),
     (r"From it nobody can be sure what you answered, not even those who ask\.", unsure),
-    (r"From the result nobody can be sure of those, not even those who ask\.", unsure),
+    (r"From the result nobody can be sure of your other answers, not even those who ask\.", unsure),
     (r"The result may still make someone almost sure of an answer\.", nearly),
     (r"Whoever invited you can tell which result is yours\.", invited),
     (
-        r"A result fits an answer if it comes from that answer at least as often as from any other\.",
+        r"A result fits the answers that it comes from most often\.",
         fitting,
     ),
     (
-        rf"{_KNOWING}(?:one of your answers|another answer),? {_FIGURES}This holds whatever else they know\.",
+        rf"{_KNOWING}how you answered(?: another question,)? {_FIGURES}This holds whatever else they know\.",
         belief,
     ),
-    (rf"{_KNOWING}your “(.*)”,? {_FIGURES}{_TABLES}", belief_secret),
-    (r"Chance picks (\d+)(?:–(\d+))? of (\d+) questions\. Nothing is sent about the others\.", picked),
+    (
+        r"Someone who knows only the published tables( and what you send as it is)?, and was 50% sure of your "
+        rf"“(.*)”, can become (\d+)% sure at most\. Someone who was 5% sure can become (\d+)% sure at most\. {_TABLES}",
+        belief_secret,
+    ),
+    (r"Chance picks (\d+)(?:–(\d+))? of (\d+) questions\.", picked),
+    (r"Nothing is sent about the others\.", nothing_else),
     (r"The server may see your network address, like any website\.", lambda _: None),
 )  # fmt: skip
 
@@ -265,14 +348,16 @@ def require_label(told: Told) -> None:
     assert grade(" ".join(explanation.summary)) <= LABEL_GRADE
     said = " ".join(explanation.summary)
     unchanged = [is_unchanged(told, i) for i in range(len(told.document.blocks))]
-    assert ("sent just as you give it" in said) == any(unchanged)
-    assert ("as you give" in said.replace("just as you give it", "")) == bool(told.document.strata)
+    assert ("sent without a change by chance" in said) == has_plain(told)
+    strata = len(told.document.strata)
+    assert ("answers are sent as you give them" in said) == (strata > 1)
+    assert ("Your answer to" in said) == (strata == 1)
     assert ("One item" in said) == (told.document.instructed is not None)
     assert ("invited you" in said) == (
         told.document.token is not None and told.document.token.kind == "invite"
     )
     beliefs = [
-        text for text in explanation.overall if "“" not in text and "A result fits" not in text
+        text for text in explanation.overall if "“" not in text and "A result fits " not in text
     ]
     assert len(beliefs) == (not all(unchanged))
     texts = [
@@ -284,5 +369,6 @@ def require_label(told: Told) -> None:
     for text in (" ".join(explanation.summary), *explanation.overall):
         assert f"\n\n{text}\n\n" in explanation.words
     for consequence in explanation.consequences:
-        lines = "\n".join(("; ".join(dict.fromkeys(consequence.names)), *consequence.sentences))
+        said_of = (*consequence.sentences, *consequence.notes)
+        lines = "\n".join(("; ".join(consequence.names), *said_of))
         assert f"\n\n{lines}\n\n" in explanation.words

@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 from frankly_protocol.audit import Claim, stated_ceiling
 from frankly_protocol.blocks import Block, Promise
-from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
+from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
+    DenseMechanism,
+    ProductMechanism,
+)
 from frankly_sdk import Policy, PolicyRefused, _promised
 from frankly_sdk._figures import percent
 from frankly_sdk._fits import fits
@@ -31,17 +36,31 @@ COUNT = 500
 DP = Claim("dp", (4, 1), delta=(0, 1))
 
 
-def told_of(mechanism: DenseMechanism, claim: Claim = DP) -> Told:
-    """Return a document that asks one question and promises one claim at the least level."""
+def told_of(mechanism: AnyMechanism, claim: Claim = DP, sizes: tuple[int, ...] = ()) -> Told:
+    """Return a document with one block that promises one claim at the least level.
+
+    sizes : number of choices of each question; by default there is one question.
+    """
     a, levels = mechanism.answers, needed(mechanism, claim)
+    sizes = sizes or (a,)
     least: dict[str, Any] = {n: level.as_integer_ratio() for n, level in levels.items() if level}
     promise = Promise(replace(claim, **least))
-    asked = question("q", *(f"c{x}" for x in range(a)))
+    asked = [
+        question(f"q{j}" if j else "q", *(f"c{x}" for x in range(size)))
+        for j, size in enumerate(sizes)
+    ]
     block = Block(
-        "q", (asked,), mechanism, (promise,), (1,) * a, stated_ceiling(mechanism), "made-up", None
+        "q",
+        tuple(asked),
+        mechanism,
+        (promise,),
+        (1,) * a,
+        stated_ceiling(mechanism),
+        "made-up",
+        None,
     )
     world: World = {((s,), (x,), 0): 1 for s in range(2) for x in range(a)}
-    drawn = Case(0, Shape((2,), ((a,),), (), {}), survey(block), (world,), (Source(promise),))
+    drawn = Case(0, Shape((2,), (sizes,), (), {}), survey(block), (world,), (Source(promise),))
     return Told(drawn, drawn.document, Policy(delta_cap="0.9"), ())
 
 
@@ -57,6 +76,17 @@ MADE: list[Callable[[], Told]] = [
     lambda: told_of(DenseMechanism(48, ((D - 1, 1), (D // 2, D // 2)))),
     lambda: told_of(DenseMechanism(48, ((D - (1 << 24) - 1, (1 << 24) + 1), (0, D)))),
     lambda: told_of(DenseMechanism(48, ((1, D - 1), (D - 1, 1)))),
+    # Both questions together are sent exactly, neither alone.
+    lambda: told_of(DenseMechanism(4, ((16, 0), (0, 16), (0, 16), (16, 0))), sizes=(2, 2)),
+    # The first question is sent as it is, or the first half of its choices as one.
+    lambda: told_of(
+        ProductMechanism(
+            (DenseMechanism(4, ((16, 0), (0, 16))), DenseMechanism(4, ((12, 4), (4, 12))))
+        ),
+        sizes=(2, 2),
+    ),
+    lambda: told_of(DenseMechanism(4, ((16, 0), (16, 0), (0, 16)))),
+    lambda: told_of(DenseMechanism(4, ((12, 4), (12, 4), (4, 12), (4, 12))), sizes=(2, 2)),
 ]
 
 
@@ -131,11 +161,11 @@ FAULTS: dict[str, tuple[str, Any]] = {
     "people rounded down": ("frankly_sdk._label.Fraction", lambda *_: Fraction(0)),
     "suspicions rounded down": ("frankly_sdk._label.ceil", floor),
     "another answer as one's own": (
-        "frankly_sdk._label.fits",
+        "frankly_sdk._fits.fits",
         lambda block, true=fits: [fit and replace(fit, own=fit.other) for fit in true(block)],
     ),
     "reports that say nothing forgotten": (
-        "frankly_sdk._label.fits",
+        "frankly_sdk._fits.fits",
         lambda block, true=fits: [
             fit and replace(fit, silent=(Fraction(0), Fraction(0))) for fit in true(block)
         ],
@@ -144,9 +174,15 @@ FAULTS: dict[str, tuple[str, Any]] = {
         "frankly_sdk._label._is_bounded",
         lambda level: True,
     ),
-    "public answers not counted": (
+    "what is known only together forgotten": (
+        "frankly_sdk._fits.fits",
+        lambda block, true=fits: [fit and replace(fit, is_joint=False) for fit in true(block)],
+    ),
+    "no rule": ("frankly_sdk._label._sources", lambda document: set()),
+    "everything is random": ("frankly_sdk._fits.is_random", lambda mechanism: True),
+    "boxes counted one by one": (
         "frankly_sdk._label._number_asked",
-        lambda document: sum(len(block.questions) for block in document.blocks),
+        lambda block: len(block.questions),
     ),
     "always": ("frankly_sdk._texts.Texts.say", _of_another("if_true", "always")),
     "ceiling as promise": ("frankly_sdk._texts.Texts.say", _of_another("by_dp", "by_ceiling")),
@@ -162,8 +198,8 @@ def test_a_false_sentence_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -
     place, fault = FAULTS[name]
     monkeypatch.setattr(place, fault)
     with pytest.raises(AssertionError):
-        for seed in range(COUNT):
-            require_true(Told.of(seed))
+        for told in (*(made() for made in MADE), *map(Told.of, range(COUNT))):
+            require_true(told)
 
 
 def test_the_cost_shown_is_the_cost_charged(tmp_path: Path) -> None:

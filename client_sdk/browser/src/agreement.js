@@ -305,7 +305,7 @@ function questionsDrawn(/** @type {number[][]} */ parts, /** @type {Component[]}
  * Slots that are drawn alike: the chance that a report has one of them for a given part; the weight of one set per unit of its own
  * weight, if it holds the true answer and if not, both over `mean`; and every question of every part, with its number of choices and
  * that of the joint answers to later questions of the part.
- * @typedef {{cover: Cover, pick: number, drawn: Rational, held: bigint, missed: bigint, mean: bigint, places: [number, number, number][]}} Slot
+ * @typedef {{cover: Cover, pick: number, score: number, threshold: number, drawn: Rational, held: bigint, missed: bigint, mean: bigint, places: [number, number, number][]}} Slot
  */
 
 /** Yield one slot of every pool, of which a report has `pick`, for every component; all numbers are the same for every truth. @returns {Generator<Slot>} */
@@ -326,7 +326,7 @@ function* slotsOf(
       const places = pool.flatMap((part) => parts[part].map((question) => /** @type {[number, number, number]} */ ([
         question, choices[question], product(parts[part].filter((other) => other > question).map((other) => choices[other])),
       ])));
-      yield { cover, pick, held, missed, mean, places, drawn: [BigInt(chance) * BigInt(pick), BigInt(pool.length) << BigInt(bits)] };
+      yield { cover, pick, score, threshold, held, missed, mean, places, drawn: [BigInt(chance) * BigInt(pick), BigInt(pool.length) << BigInt(bits)] };
       slot += pick;
       for (let i = 0; i < pick; i++) {
         const moved = law.map((weight) => weight * outside);

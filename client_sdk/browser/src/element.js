@@ -193,7 +193,7 @@ export class FranklySurvey extends Base {
     if (isOver()) return;
     const explained = { lang: told.language, dir: directionOf(told.language) }, shown = (/** @type {string} */ words) => isolated(words, told, survey, language);
     const [first, ...others] = told.summary;
-    const promise = make("div", { class: "promise", part: "promise", role: "note", ...explained }, make("p", { class: "about" }, first), make("p", {}, others.join(" ")));
+    const promise = make("div", { class: "promise", part: "promise", role: "note", ...explained }, make("p", { class: "about" }, first), make("p", {}, ...shown(others.join(" "))));
     const plan = this.#plan, questions = client.questions.filter(({ id }) => plan?.questions.includes(id) ?? true);
     const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, noteName = "") => groupsOf(questions).map((group) => new Field(group, noteName));
     const kept = this.#controls.get(keyOf(client)), isSame = String(kept?.own.flatMap((field) => field.questions.map(({ id }) => id))) === String(questions.map(({ id }) => id));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Explanation of a survey (step 11), in the texts of the Python SDK. */
 
+import { isPlain } from "./fits.js";
 import { guess as guessOf, isUnchanged } from "./guesses.js";
 import { beliefs, consequences, questionName, summary } from "./label.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
-import { ONE, compare, rational } from "./rational.js";
+import { ONE, rational } from "./rational.js";
 import { lnUp, percent, times } from "./shown.js";
 import { openQuestions, reportLength, textOfReport } from "./survey.js";
 import { asksNumber, groupsOf } from "./ways.js";
@@ -32,8 +33,8 @@ export function explain(
   const chosen = language !== undefined && survey.languages.includes(language) ? language : survey.languages[0], t = new Texts(chosen, own);
   const say = (/** @type {string} */ name, values = {}) => t.say("explanation", name, values);
   const blocks = survey.blocks.map((block) => explainBlock(block, chosen, survey.strata.length > 0, t)), template = reportTemplate(survey, t);
-  const first = summary(survey, level, t), told = consequences(survey, blocks.map(({ guessWords }) => guessWords), chosen, t);
-  const overall = [...(told.some(({ fit }) => fit && compare(fit.silent[0], ONE)) ? [t.say("label", "fitting")] : []), ...beliefs(survey, level, t)];
+  const told = consequences(survey, blocks.map(({ guessWords }) => guessWords), chosen, t), first = summary(survey, level, told, chosen, t);
+  const overall = [...(told.some(({ fit }) => fit?.own[1][0] && !isPlain(fit)) ? [t.say("label", "fitting")] : []), ...beliefs(survey, level, t)];
   const parts = {
     sent: [
       say("made_here"),
@@ -51,7 +52,7 @@ export function explain(
     survey.title[chosen],
     ...(survey.consent ? [say("own_words", { text: survey.consent[chosen] })] : []),
     first.join(" "),
-    ...told.map(({ names, sentences }) => [[...new Set(names)].join("; "), ...sentences].join("\n")),
+    ...told.map(({ names, sentences, notes }) => [names.join("; "), ...sentences, ...notes].join("\n")),
     ...overall,
     ...details.flatMap(({ heading, paragraphs }) => [heading, ...paragraphs]),
   ].join("\n\n");

@@ -2,28 +2,42 @@
 /**
  * Chances that a symbol fits an answer to one question, exactly; the same as in frankly_sdk/_fits.py. A symbol *fits* an answer to a
  * question if no other answer to it makes the symbol more likely, where all answers to the block's other questions are equally likely.
- * A symbol that fits every answer says nothing about the question.
+ * A symbol that fits every answer says nothing about the question on its own, and nothing at all if that holds for all answers to the
+ * other questions.
  */
 
-import { ONE, ZERO, compare, order, plus, rational } from "./rational.js";
+import { isUnchanged } from "./guesses.js";
+import { ONE, ZERO, compare, order, plus, rational, sum } from "./rational.js";
 
 /**
  * @typedef {import("./rational.js").Rational} Rational
  * @typedef {[Rational, Rational]} Range least and largest chance over all answers to the block
- * @typedef {{own: Range, other: Range, silent: Range}} Fit chances that the symbol fits the true answer, or a given other one, but not every answer; that it fits every answer
+ * @typedef {{own: Range, other: Range, silent: Range, isJoint?: boolean}} Fit chances that the symbol fits the true answer, or a given other one, but not every
+ *   answer; that it says nothing. isJoint: some symbol says something only together with other answers
  * @typedef {import("./mechanisms.js").Mechanism} Mechanism
  * @typedef {import("./survey.js").Block} Block
  */
 
 const MAX_WORK = 2 ** 18; // largest number of additions for one question; larger tables have no Fit
 const SILENT = /** @type {Fit} */ ({ own: [ZERO, ZERO], other: [ZERO, ZERO], silent: [ONE, ONE] });
+const PLAIN = /** @type {Fit} */ ({ own: [ONE, ONE], other: [ZERO, ZERO], silent: [ZERO, ZERO] });
 const product = (/** @type {number[]} */ values) => values.reduce((all, n) => all * n, 1);
 const always = (/** @type {Rational} */ chance) => /** @type {Range} */ ([chance, chance]);
 const less = (/** @type {Rational} */ [a, b], /** @type {Rational} */ [n, d]) => rational(a * d - n * b, b * d);
 
+/** Return true if every symbol has a single possible answer to the question. */
+export const isPlain = (/** @type {Fit | undefined} */ fit) => fit !== undefined && !compare(fit.own[0], ONE) && !fit.other[1][0];
+
+/** Return true if chance decides the symbol of some answer. @returns {boolean} */
+export function isRandom(/** @type {Mechanism} */ m) {
+  if (m.kind === "dense") return m.weights.some((row) => row.filter(Boolean).length > 1);
+  return m.kind === "product" ? m.factors.some(isRandom) : !isUnchanged(m);
+}
+
 /** Return the Fit of every question of a block; undefined where it would take too long to compute. @returns {(Fit | undefined)[]} */
 export function fitsOf(/** @type {Block} */ { mechanism: m, questions }) {
   const sizes = questions.map(({ choices }) => choices.length);
+  if (isUnchanged(m)) return sizes.map(() => PLAIN);
   if (m.kind === "agreement") return form(m);
   if (m.kind !== "product") return numbered(m, sizes);
   /** @type {(Fit | undefined)[]} */
@@ -55,30 +69,35 @@ function numbered(/** @type {Exclude<import("./mechanisms.js").Numbered, import(
   return [m.kind === "unary" ? unary(m, D) : symmetric(m.answers, m.size, rational(m.inside, D))];
 }
 
-/** Return the answers to a question that a symbol with these chances fits. */
+/**
+ * Return the answers to a question that a symbol with these chances fits, and their share of all chances; no answers if it says nothing
+ * about the question, and undefined if it does so only together with other answers.
+ */
 function best(/** @type {bigint[]} */ column, /** @type {number} */ choices, /** @type {number} */ after) {
-  const sums = /** @type {bigint[]} */ (new Array(choices).fill(0n));
-  for (const [x, weight] of column.entries()) sums[Math.floor(x / after) % choices] += weight;
-  const [most] = [...sums].sort(order).reverse();
-  return sums.flatMap((total, a) => (total === most ? [a] : []));
+  const sums = /** @type {bigint[]} */ (new Array(choices).fill(0n)), place = (/** @type {number} */ x) => Math.floor(x / after) % choices;
+  for (const [x, weight] of column.entries()) sums[place(x)] += weight;
+  const [most] = [...sums].sort(order).reverse(), answers = sums.flatMap((total, a) => (total === most ? [a] : []));
+  if (answers.length < choices) return { answers, share: rational(most * BigInt(answers.length), sum(sums)) };
+  return column.every((weight, x) => weight === column[x - place(x) * after]) ? { answers: [], share: ONE } : undefined;
 }
 
 /** Return the Fit of one question from the weight of every symbol given every answer; `after` is the number of joint answers to later questions. */
 function enumerated(/** @type {Iterable<bigint[]>} */ columns, /** @type {number} */ choices, /** @type {number} */ after, /** @type {bigint} */ D) {
   /** @type {bigint[][]} */
   const hits = Array.from({ length: choices }, () => []), /** @type {bigint[]} */ silent = [];
-  let work = 0;
+  let work = 0, isJoint = false;
   for (const column of columns) {
-    const fitting = best(column, choices, after);
-    work += column.length * (1 + fitting.length);
+    const found = best(column, choices, after), fitting = found?.answers ?? [];
+    work += column.length * (1 + (fitting.length || choices));
     if (work > MAX_WORK) return undefined;
     for (const row of [...hits, silent]) if (!row.length) row.push(...column.map(() => 0n));
-    for (const row of fitting.length === choices ? [silent] : fitting.map((a) => hits[a])) for (const [x, weight] of column.entries()) row[x] += weight;
+    for (const row of fitting.length ? fitting.map((a) => hits[a]) : found ? [silent] : []) for (const [x, weight] of column.entries()) row[x] += weight;
+    isJoint ||= !found;
   }
   const isOwn = (/** @type {number} */ x, /** @type {number} */ a) => Math.floor(x / after) % choices === a;
   const range = (/** @type {bigint[]} */ weights) => /** @type {Range} */ ([weights.reduce((a, b) => (b < a ? b : a)), weights.reduce((a, b) => (b > a ? b : a))].map((n) => rational(n, D)));
   const pick = (/** @type {boolean} */ wanted) => range(hits.flatMap((row, a) => row.filter((_, x) => isOwn(x, a) === wanted)));
-  return { own: pick(true), other: pick(false), silent: range(silent) };
+  return { own: pick(true), other: pick(false), silent: range(silent), isJoint };
 }
 
 /** Return the Fit of a random set of one size that contains the truth with a given chance. */
@@ -101,7 +120,7 @@ function unary(/** @type {import("./mechanisms.js").Unary} */ m, /** @type {bigi
 /** Yield the chances of every set of a slot, given every joint answer of its part. @returns {Generator<bigint[]>} */
 function* columnsOf(/** @type {import("./agreement.js").Slot} */ { cover, held, missed }) {
   const { masks, weights } = cover.listed();
-  for (const [i, mask] of masks.entries()) yield Array.from({ length: cover.answers }, (_, x) => weights[i] * ((mask >> BigInt(x)) & 1n ? held : missed));
+  for (const [i, mask] of masks.entries()) yield columnOf(mask, cover.answers, weights[i] * held, weights[i] * missed);
 }
 
 /** @returns {(Fit | undefined)[]} */
@@ -126,24 +145,21 @@ function added(/** @type {Fit | undefined} */ fit, /** @type {Fit | undefined} *
   if (!fit || !slot) return undefined;
   const more = (/** @type {Range} */ total, /** @type {Range} */ own, less = 0n) =>
     /** @type {Range} */ (total.map((chance, i) => rational(...plus(chance, [(own[i][0] - less * own[i][1]) * n, own[i][1] * d]))));
-  return { own: more(fit.own, slot.own), other: more(fit.other, slot.other), silent: more(fit.silent, slot.silent, 1n) };
+  return { own: more(fit.own, slot.own), other: more(fit.other, slot.other), silent: more(fit.silent, slot.silent, 1n), isJoint: fit.isJoint || slot.isJoint };
 }
 
 /**
- * Return the positions of the choices that a block's symbol fits, for each of its questions: none if it fits all of them, undefined
- * if the block has no Fit for the question.
- * @returns {(number[] | undefined)[]}
+ * Return the choices that a block's symbol fits, for each of its questions, and the share of people with one of them among all who send
+ * it, if all answers are equally common; undefined if the block has no Fit for the question, or the symbol says something only together
+ * with other answers.
+ * @returns {({answers: number[], share: Rational} | undefined)[]}
  */
 export function fitted(/** @type {Block} */ { mechanism: m, questions }, /** @type {any} */ y) {
   const sizes = questions.map(({ choices }) => choices.length);
-  const hint = (/** @type {bigint[]} */ column, /** @type {number} */ q, all = sizes, choices = all[q], found = best(column, choices, product(all.slice(q + 1)))) => (found.length < choices ? found : []);
+  const hint = (/** @type {bigint[]} */ column, /** @type {number} */ q, all = sizes) => best(column, all[q], product(all.slice(q + 1)));
   const ofTable = (/** @type {import("./mechanisms.js").Dense} */ { weights }, /** @type {number} */ symbol, all = sizes) => {
     const column = weights.map((row) => BigInt(row[symbol]));
     return all.map((_, q) => hint(column, q, all));
-  };
-  const ofSet = (/** @type {bigint} */ mask, /** @type {number} */ k, /** @type {boolean} */ isHeld) => {
-    const found = Array.from({ length: k }, (_, x) => x).filter((x) => ((mask >> BigInt(x)) & 1n) === BigInt(isHeld));
-    return found.length < k ? found : [];
   };
   if (m.kind === "dense") return ofTable(m, y);
   if (m.kind === "product") {
@@ -151,15 +167,37 @@ export function fitted(/** @type {Block} */ { mechanism: m, questions }, /** @ty
     return sizes.map((_, q) => found[q]);
   }
   if (m.kind !== "agreement") {
-    const share = m.kind === "subset" ? compare(rational(BigInt(m.inside) * BigInt(m.answers), 1n << BigInt(m.bits)), rational(m.size)) : m.keep - m.flip;
-    return sizes.length > 1 ? sizes.map(() => undefined) : [share ? ofSet(BigInt(`0x${y}`), m.answers, share > 0) : []];
+    if (sizes.length > 1) return sizes.map(() => undefined);
+    // The chance of the set is in this proportion, if it holds the true answer and if not.
+    const D = 2n ** BigInt(m.bits), [held, missed] = m.kind === "subset"
+      ? [BigInt(m.inside) * BigInt(m.answers - m.size), (D - BigInt(m.inside)) * BigInt(m.size)]
+      : [BigInt(m.keep) * (D - BigInt(m.flip)), BigInt(m.flip) * (D - BigInt(m.keep))];
+    return [hint(columnOf(BigInt(`0x${y}`), m.answers, held, missed), 0)];
   }
-  /** @type {number[][]} */
-  const found = sizes.map(() => []);
-  for (const [i, { cover, held, missed }] of [...m.slots(y[0])].flatMap((slot) => new Array(slot.pick).fill(slot)).entries()) {
-    const own = m.parts[y[2 * i + 1]], mask = cover.listed().masks[y[2 * i + 2]];
-    const column = Array.from({ length: cover.answers }, (_, x) => ((mask >> BigInt(x)) & 1n ? held : missed));
+  /** @type {({answers: number[], share: Rational} | undefined)[]} */
+  const found = sizes.map(() => ({ answers: [], share: ONE }));
+  const slots = [...m.slots(y[0])].flatMap((slot) => new Array(slot.pick).fill(slot)), masks = slots.map(({ cover }, i) => cover.listed().masks[y[2 * i + 2]]);
+  for (const [i, slot] of slots.entries()) {
+    const own = m.parts[y[2 * i + 1]], [held, missed] = weightsIn(m, slots, masks, i), column = columnOf(masks[i], slot.cover.answers, held, missed);
     for (const [j, q] of own.entries()) found[q] = hint(column, j, own.map((one) => sizes[one]));
   }
   return found;
 }
+
+/** Return the weight of a symbol, if one of its sets holds the true answer and if not, where all answers to other parts are equally likely. */
+function weightsIn(/** @type {import("./mechanisms.js").Agreement} */ { agree, disagree }, /** @type {import("./agreement.js").Slot[]} */ slots, /** @type {bigint[]} */ masks, /** @type {number} */ own) {
+  const { score, threshold } = slots[own];
+  let law = Array.from({ length: threshold + 1 }, (_, s) => BigInt(!s));
+  for (const [i, { cover, score: more }] of slots.entries()) {
+    if (i === own) continue;
+    const inside = BigInt(masks[i].toString(2).replaceAll("0", "").length), moved = law.map((n) => n * (BigInt(cover.answers) - inside));
+    for (const [s, n] of law.entries()) moved[Math.min(s + more, threshold)] += n * inside;
+    law = moved;
+  }
+  const all = sum(law);
+  return [score, 0].map((gained) => BigInt(disagree) * all + BigInt(agree - disagree) * sum(law.filter((_, s) => s + gained >= threshold)));
+}
+
+/** Return a weight for every answer, depending on whether a set holds it. */
+const columnOf = (/** @type {bigint} */ mask, /** @type {number} */ answers, /** @type {bigint} */ held, /** @type {bigint} */ missed) =>
+  Array.from({ length: answers }, (_, x) => ((mask >> BigInt(x)) & 1n ? held : missed));

@@ -2,9 +2,9 @@
 /** The label of a survey, the same as in frankly_sdk/_label.py. All numbers are frequencies of people. */
 
 import { isUnchanged } from "./guesses.js";
-import { fitsOf } from "./fits.js";
+import { fitsOf, isPlain, isRandom } from "./fits.js";
 import { ceilDiv, compare, rational } from "./rational.js";
-import { openQuestions } from "./survey.js";
+import { openQuestions, questionsOf } from "./survey.js";
 import { groupsOf } from "./ways.js";
 
 /**
@@ -14,68 +14,93 @@ import { groupsOf } from "./ways.js";
  * @typedef {import("./survey.js").Question} Question
  * @typedef {import("./ledger.js").ReportLevel} ReportLevel
  * @typedef {import("./words.js").Texts} Texts
- * @typedef {{questions: string[], names: string[], sentences: string[], fit: Fit | undefined}} Consequence
+ * @typedef {{questions: string[], names: string[], sentences: string[], notes: string[], fit: Fit | undefined}} Consequence
  */
 
 const SECONDS = 10; // for one question
 const MOST_ODDS = rational(99); // larger factors of odds turn 50 of 100 people into more than 99
 
-const allUnchanged = (/** @type {Survey} */ { blocks }) => blocks.every(({ mechanism }) => isUnchanged(mechanism));
 const isBounded = (/** @type {ReportLevel} */ { answers: { odds, delta } }) => compare(odds, MOST_ODDS) <= 0 && !delta[0];
 
-/** Return the host to which reports are sent. */
+/** Return the questions whose answers decide whether another question is skipped. */
+export const sourcesOf = (/** @type {Survey} */ survey) => questionsOf(survey).flatMap(({ ask_if: rule }) => rule?.question ?? []);
+
+/** Return the host to which reports are sent, with its port unless that is the usual one. */
 export const hostOf = (/** @type {Survey} */ { collectUrl }) => new URL(collectUrl).host;
 
 /** Return the question that the person reads, for a box with its label. */
 export const questionName = (/** @type {Question} */ { text, box }, /** @type {string} */ language) => (box ? `${box.text[language]} – ${box.label[language]}` : text[language]);
 
+/** Return the names of all randomised questions by id; those of the same words are numbered. @returns {Map<string, string>} */
+export function namesOf(/** @type {Survey} */ survey, /** @type {string} */ language) {
+  const all = questionsOf(survey), names = all.map((one) => questionName(one, language));
+  return new Map(all.map(({ id }, i) => {
+    const alike = names.flatMap((name, j) => (name === names[i] ? [j] : []));
+    return [id, alike.length > 1 ? `${names[i]} (${alike.indexOf(i) + 1})` : names[i]];
+  }));
+}
+
+/** Return how many questions a person is asked at most; the boxes of one count as one. */
+function numberAsked(/** @type {import("./survey.js").Block} */ { mechanism: m, questions, ask }) {
+  // What a drawn question depends on is asked too, and all boxes of its group.
+  const isSimple = ask && m.kind === "agreement" && !questions.some(({ box, ask_if: rule }) => box || rule);
+  return isSimple ? m.questionsDrawn()[1] : groupsOf(questions).length;
+}
+
 /** Return what to read before the first question: in English at most 90 words. */
-export function summary(/** @type {Survey} */ survey, /** @type {ReportLevel} */ level, /** @type {Texts} */ t) {
+export function summary(/** @type {Survey} */ survey, /** @type {ReportLevel} */ level, /** @type {Consequence[]} */ told, /** @type {string} */ language, /** @type {Texts} */ t) {
   const { blocks, strata, instructed, token } = survey, say = (/** @type {string} */ name, values = {}) => t.say("label", name, values);
-  const some = blocks.some(({ mechanism }) => isUnchanged(mechanism)), all = allUnchanged(survey), hasOpen = some || openQuestions(survey).length > 0;
-  const n = blocks.reduce((sum, { questions }) => sum + groupsOf(questions).length, openQuestions(survey).length);
-  const isMost = blocks.some(({ ask, questions }) => ask || questions.some(({ ask_if: rule }) => rule));
+  const random = blocks.map(({ mechanism }) => isRandom(mechanism)), hasPlain = random.includes(false) || told.some(({ fit }) => isPlain(fit));
+  const n = blocks.reduce((all, block) => all + numberAsked(block), openQuestions(survey).length), hasOpen = hasPlain || openQuestions(survey).length > 0;
+  const isMost = blocks.some(({ ask }) => ask) || sourcesOf(survey).length > 0;
   return [
     say(isMost ? "asked_most" : "asked", { n, minutes: Math.ceil((n * SECONDS) / 60), host: hostOf(survey) }),
-    ...(some ? [say("as_is")] : []),
-    ...(strata.length ? [say("open", { n: strata.length })] : []),
+    ...(hasPlain ? [say("as_is")] : []),
+    ...(strata.length === 1 ? [say("open_one", { question: strata[0].text[language] })] : strata.length ? [say("open", { n: strata.length })] : []),
     ...(instructed ? [say("item")] : []),
-    ...(all ? [] : [say(hasOpen ? "mixed_rest" : "mixed"), ...picked(blocks, say)]),
-    ...(all ? [] : isBounded(level) ? [say(hasOpen ? "unsure_rest" : "unsure")] : some ? [] : [say("nearly")]),
+    ...(random.includes(true) ? [
+      say(hasOpen ? "mixed_rest" : "mixed"), ...picked(survey, say), say(!isBounded(level) ? "nearly" : hasOpen ? "unsure_rest" : "unsure"),
+    ] : []),
     ...(token?.kind === "invite" ? [say("invited")] : []),
     say("address"),
   ];
 }
 
 /** Return how many questions a report is about, if a single form has fewer than all of them. */
-function picked(/** @type {import("./survey.js").Block[]} */ [{ mechanism: m, questions }, ...others], /** @type {(name: string, values: object) => string} */ say) {
+function picked(/** @type {Survey} */ survey, /** @type {(name: string, values?: object) => string} */ say) {
+  const [{ mechanism: m, questions }, ...others] = survey.blocks;
   if (others.length || m.kind !== "agreement") return [];
   const drawn = m.questionsDrawn(), all = m.choices.length;
   // A person sees the boxes of a question as one question, and a report counts each.
-  return drawn[1] < all && !questions.some(({ box }) => box) ? [say("few", { some: [...new Set(drawn)].join("–"), all })] : [];
+  if (drawn[1] === all || questions.some(({ box }) => box)) return [];
+  return [say("few", { some: [...new Set(drawn)].join("–"), all }), ...(sourcesOf(survey).length ? [] : [say("few_rest")])];
 }
 
 /** Return what a report tells about each question; questions that do not differ are together. `guesses`: each block's sentence on a guess. */
-export function consequences(/** @type {Survey} */ { blocks }, /** @type {string[]} */ guesses, /** @type {string} */ language, /** @type {Texts} */ t) {
-  const say = (/** @type {string} */ name, values = {}) => t.say("label", name, values);
+export function consequences(/** @type {Survey} */ survey, /** @type {string[]} */ guesses, /** @type {string} */ language, /** @type {Texts} */ t) {
+  const names = namesOf(survey, language), sources = sourcesOf(survey);
   /** @type {Map<string, Consequence>} */
   const found = new Map();
-  for (const [i, block] of blocks.entries()) {
-    const isSent = isUnchanged(block.mechanism), fits = isSent ? [] : fitsOf(block);
-    for (const [q, question] of block.questions.entries()) {
-      const fit = fits[q], sentences = isSent ? [say("given")] : !fit ? [guesses[i]]
-        : !compare(fit.silent[0], rational(1)) ? [say("nothing")]
-        : [
-          ...(compare(fit.silent[1], rational(1, 200)) < 0 ? [] : [say("silent", { silent: people(fit.silent) })]),
-          say("fits", { own: people(fit.own), other: people(fit.other) }),
-        ];
-      const one = found.get(String(sentences)) ?? { questions: [], names: [], sentences, fit };
-      found.set(String(sentences), one);
-      one.questions.push(question.id);
-      one.names.push(questionName(question, language));
+  for (const [i, block] of survey.blocks.entries())
+    for (const [q, fit] of fitsOf(block).entries()) {
+      const { id } = block.questions[q], { sentences, notes } = toldOf(fit, sources.includes(id), t), key = JSON.stringify([sentences, notes, fit ? "" : i]);
+      const one = found.get(key) ?? { questions: [], names: [], sentences: fit ? sentences : [guesses[i]], notes, fit };
+      found.set(key, one);
+      one.questions.push(id);
+      one.names.push(/** @type {string} */ (names.get(id)));
     }
-  }
   return [...found.values()];
+}
+
+/** Return the sentences with the numbers of a Fit, and notes; what is sent about a question that a rule skips hints at its source. */
+function toldOf(/** @type {Fit | undefined} */ fit, /** @type {boolean} */ isSource, /** @type {Texts} */ t) {
+  const say = (/** @type {string} */ name, values = {}) => t.say("label", name, values), notes = isSource ? [say("hint")] : [];
+  if (!fit) return { sentences: [], notes };
+  if (isPlain(fit)) return { sentences: [say("given")], notes: [] };
+  const all = [...(fit.isJoint ? [say("together")] : []), ...notes];
+  if (!fit.own[1][0]) return { sentences: [say(all.length ? "alone" : "nothing")], notes: all };
+  const isSilent = compare(fit.silent[1], rational(1, 200)) >= 0 && !isSource;
+  return { sentences: [...(isSilent ? [say("silent", { silent: people(fit.silent) })] : []), say("fits", { own: people(fit.own), other: people(fit.other) })], notes: all };
 }
 
 /** Return how far a report can raise a suspicion about the answers, and about each secret. */
@@ -86,7 +111,7 @@ export function beliefs(/** @type {Survey} */ survey, /** @type {ReportLevel} */
     return t.say("label", name + given, { few: after(5n), half: after(50n), secret });
   };
   return [
-    ...(known && isBounded(level) ? [belief("belief", known)] : allUnchanged(survey) ? [] : [t.say("label", "nearly")]),
+    ...(known && isBounded(level) ? [belief("belief", known)] : survey.blocks.every(({ mechanism }) => isUnchanged(mechanism)) ? [] : [t.say("label", "nearly")]),
     // A secret that is bounded as the answers themselves are needs no sentence of its own.
     ...[...level.secrets].flatMap(([name, { odds, delta }]) => (odds && !delta[0] && compare(odds, known) && compare(odds, MOST_ODDS) <= 0 ? [belief("belief_secret", odds, name)] : [])),
   ];

@@ -2,10 +2,10 @@
 /** Nodes of a survey's label: a picture, what a report tells, a trial on the device; and what was sent. All texts become text nodes. */
 
 import { make } from "./fields.js";
-import { fitsOf, fitted } from "./fits.js";
-import { hostOf, hundred, questionName, people } from "./label.js";
+import { fitted, isPlain } from "./fits.js";
+import { hostOf, hundred, namesOf, people, sourcesOf } from "./label.js";
 import { drawBelow, systemBits } from "./mechanisms.js";
-import { compare } from "./rational.js";
+import { ZERO, compare, plus, rational } from "./rational.js";
 import { truthAt } from "./survey.js";
 import { fill } from "./words.js";
 
@@ -17,37 +17,40 @@ import { fill } from "./words.js";
  * @typedef {(text: string) => (Node | string)[]} Shown returns a text with parts of the other direction isolated
  */
 
-const DRAWS = 20, DOTS = 100, ROW = 10;
+const DRAWS = 20, DOTS = 100, ROW = 10, MOST_NAMES = 4;
 
-/** Return the consequence that tells most about an answer, to stand first. @returns {Consequence} */
-const mostTelling = (/** @type {Consequence[]} */ told) => told.reduce((best, one) => {
-  if (!best.fit || !one.fit) return best.fit ? one : best; // an answer sent unchanged, or a table too large for chances
-  return compare(one.fit.own[1], best.fit.own[1]) > 0 ? one : best;
-});
+/** Return how much a report tells, to put the consequence that tells most first: own less other people, more than that if sent unchanged, less if unknown. */
+const telling = (/** @type {Consequence} */ { fit }) => (fit ? plus(fit.own[1], [-fit.other[0][0], fit.other[0][1]]) : ZERO);
 
 /** Return the label of a survey. `more` and `trial` are elements that stay, open or closed, when the label is made again. */
 export function label(
   /** @type {Survey} */ survey, /** @type {Explanation} */ told, /** @type {Strings} */ strings, /** @type {string} */ language, /** @type {Shown} */ shown,
   /** @type {{more: HTMLElement, trial: HTMLElement}} */ { more, trial },
 ) {
-  const { consequences, overall } = told, first = mostTelling(consequences), { fit } = first, isOnly = consequences.length === 1;
+  const { consequences, overall } = told, first = consequences.reduce((best, one) => (compare(telling(one), telling(best)) > 0 ? one : best));
+  const { fit, sentences, notes } = first, isPictured = fit && fit.own[1][0] && !isPlain(fit);
   const say = (/** @type {string} */ text) => make("p", {}, ...shown(text));
-  more.replaceChildren(make("summary", {}, strings.each), make("dl", {}, ...consequences.flatMap(({ names, sentences }) => [
-    ...[...new Set(names)].map((name) => make("dt", {}, ...shown(name))), make("dd", {}, ...sentences.map(say))])));
-  tryOut(survey, strings, language, trial);
+  more.replaceChildren(make("summary", {}, strings.each), make("dl", {}, ...consequences.flatMap((one) => [
+    ...one.names.map((name) => make("dt", {}, ...shown(name))), make("dd", {}, ...[...one.sentences, ...one.notes].map(say))])));
+  tryOut(survey, consequences, strings, language, trial);
   return make("section", { class: "label", part: "label", "aria-labelledby": "label" },
     make("h2", { id: "label" }, strings.label),
-    ...(isOnly ? [] : [make("p", { class: "about" }, "“", ...shown(first.names[0]), "” ", first.names.length > 1 ? fill(strings.and_more, { n: first.names.length - 1 }) : "")]),
+    ...(consequences.length > 1 ? about(first.names, strings, shown) : []),
     // The picture says what its sentences say.
-    ...(fit && fit.silent[0][0] < fit.silent[0][1]
-      ? [make("div", { class: "pictures" }, dots(fit.own, fit.silent, strings.own), dots(fit.other, fit.silent, strings.other)), legend(fit, strings)] : first.sentences.map(say)),
-    ...overall.map(say), more, trial);
+    ...(isPictured ? [make("div", { class: "pictures" }, dots(fit.own, fit.silent, strings.own), dots(fit.other, fit.silent, strings.other)), legend(fit, strings)] : sentences.map(say)),
+    ...[...notes, ...overall].map(say), more, trial);
+}
+
+/** Return the names of the questions that the picture is about: all of a few. */
+function about(/** @type {string[]} */ all, /** @type {Strings} */ strings, /** @type {Shown} */ shown) {
+  const some = all.length > MOST_NAMES ? all.slice(0, MOST_NAMES - 1) : all, left = all.length - some.length;
+  return [make("ul", { class: "about" }, ...some.map((name) => make("li", {}, ...shown(name))), ...(left ? [make("li", {}, fill(strings.and_more, { n: left }))] : []))];
 }
 
 /** Return 100 dots, one for each person: as many are full as send a result that fits, and as many small as send nothing. */
 function dots(/** @type {import("./fits.js").Range} */ range, /** @type {import("./fits.js").Range} */ silent, /** @type {string} */ caption) {
-  const [low, high] = range.map(hundred), none = hundred(silent[0]);
-  const kinds = Array.from({ length: DOTS }, (_, i) => (i < low ? "full" : i < high ? "half" : i >= DOTS - none ? "none" : "other"));
+  const full = hundred(range[0]), none = hundred(silent[0]);
+  const kinds = Array.from({ length: DOTS }, (_, i) => (i < full ? "full" : i >= DOTS - none ? "none" : "other"));
   return make("figure", { part: "picture" }, circles(kinds, ROW), make("figcaption", {}, `${caption}: `, make("strong", {}, people(range))));
 }
 
@@ -67,11 +70,12 @@ function circles(/** @type {string[]} */ kinds, /** @type {number} */ row) {
 /** Return what the kinds of dots mean. */
 const legend = (/** @type {import("./fits.js").Fit} */ { silent }, /** @type {Strings} */ strings) => make("p", { class: "legend" },
   ...["full", "other", ...(hundred(silent[0]) ? ["none"] : [])].map((kind) =>
-    make("span", {}, circles([kind], 1), ` ${strings[{ full: "dot_fits", other: "dot_other", none: "dot_none" }[kind] ?? ""]}`)));
+    make("span", {}, circles([kind], 1), ` ${strings[{ full: "dot_fits", other: "dot_other", none: "dot_none" }[kind] ?? ""]}${kind === "none" ? `: ${people(silent)}` : ""}`)));
 
 /** Let a person draw what an answer of theirs could become. Nothing is stored or sent, and the survey's own draw is another one. */
-function tryOut(/** @type {Survey} */ survey, /** @type {Strings} */ strings, /** @type {string} */ language, /** @type {HTMLElement} */ trial) {
-  const all = survey.blocks.flatMap((block) => block.questions.flatMap((question, q) => (fitted(block, block.mechanism.longest)[q] ? [{ block, question, q }] : [])));
+function tryOut(/** @type {Survey} */ survey, /** @type {Consequence[]} */ told, /** @type {Strings} */ strings, /** @type {string} */ language, /** @type {HTMLElement} */ trial) {
+  const names = namesOf(survey, language), known = told.flatMap(({ questions, fit }) => (fit ? questions : []));
+  const all = survey.blocks.flatMap((block) => block.questions.flatMap((question, q) => (known.includes(question.id) ? [{ block, question, q }] : [])));
   trial.hidden = !all.length;
   if (!all.length) return;
   const select = (/** @type {string} */ id) => /** @type {HTMLSelectElement} */ (make("select", { id, part: "input", autocomplete: "off" }));
@@ -81,20 +85,24 @@ function tryOut(/** @type {Survey} */ survey, /** @type {Strings} */ strings, /*
     drawn.replaceChildren();
     answer.replaceChildren(make("option", { value: "" }, strings.choose), ...options(all[+question.value].question.choices.map(({ label }) => label[language])));
   };
-  question.append(...options(all.map((one) => questionName(one.question, language))));
+  question.append(...options(all.map((one) => names.get(one.question.id) ?? "")));
   question.addEventListener("change", choose);
   answer.addEventListener("change", () => drawn.replaceChildren());
   choose();
   const button = make("button", { type: "button", part: "button", class: "second" }, strings.draw);
   button.addEventListener("click", () => {
-    if (!answer.value) return answer.focus();
+    if (!answer.value) {
+      drawn.replaceChildren(strings.missing);
+      return answer.focus();
+    }
     const { block, question: { choices }, q } = all[+question.value], truth = +answer.value;
     /** Draws by what they fit. @type {Map<string, {kind: string, text: string, n: number}>} */
     const draws = new Map();
     for (let i = 0; i < DRAWS; i++) {
       const positions = block.questions.map((one, j) => (j === q ? truth : drawBelow(one.choices.length, systemBits)));
-      const fits = fitted(block, block.mechanism.sample(/** @type {any} */ (truthAt(block, positions)), systemBits))[q] ?? [];
-      const text = fits.map((a) => choices[a].label[language]).join(" / ") || strings.no_hint, kind = fits.includes(truth) ? "full" : fits.length ? "other" : "none";
+      const found = fitted(block, block.mechanism.sample(/** @type {any} */ (truthAt(block, positions)), systemBits))[q], fits = found?.answers ?? [];
+      const kind = fits.includes(truth) ? "full" : fits.length || !found ? "other" : "none";
+      const text = fits.length ? fill(strings.fits, { answers: fits.map((a) => choices[a].label[language]).join(" / ") }) : found ? strings.dot_none : strings.by_itself;
       const one = draws.get(text) ?? { kind, text, n: 0 };
       draws.set(text, { ...one, n: one.n + 1 });
     }
@@ -118,18 +126,21 @@ export function sent(/** @type {Survey} */ survey, /** @type {string} */ report,
 }
 
 /** Return what a report says about every question, in words. */
-function lines(/** @type {Survey} */ { strata, instructed, blocks }, /** @type {string} */ report, /** @type {Strings} */ strings, /** @type {string} */ language) {
+function lines(/** @type {Survey} */ survey, /** @type {string} */ report, /** @type {Strings} */ strings, /** @type {string} */ language) {
+  const { strata, instructed, blocks } = survey, names = namesOf(survey, language), sources = sourcesOf(survey);
   const { y, strata: open, token } = JSON.parse(report), labels = (/** @type {{label: import("./survey.js").Words}[]} */ choices) => choices.map(({ label }) => label[language]).join(" / ");
   return [
     ...strata.map(({ id, text, choices }) => fill(strings.sent_open, { question: text[language], answer: labels(choices.filter((choice) => choice.id === open[id])) })),
     ...(instructed ? [fill(strings.sent_item, { question: instructed.text[language] })] : []),
     ...blocks.flatMap((block, i) => {
-      const found = fitted(block, y[i]), fits = fitsOf(block);
-      return block.questions.map((one, q) => {
-        const answers = found[q], fit = fits[q], name = !answers ? "sent_random" : answers.length ? "sent_fits" : "sent_nothing";
-        const line = fill(strings[name], { question: questionName(one, language), answers: labels((answers ?? []).map((a) => one.choices[a])) });
+      const found = fitted(block, y[i]);
+      return block.questions.flatMap((one, q) => {
+        const { answers, share: [n, d] } = found[q] ?? { answers: undefined, share: ZERO }, name = !answers ? "sent_random" : answers.length ? "sent_fits" : "sent_nothing";
+        const line = fill(strings[name], { question: names.get(one.id), answers: labels((answers ?? []).map((a) => one.choices[a])) });
+        // What is sent about a question that a rule skips hints at the one it depends on.
+        if (name === "sent_nothing" && sources.includes(one.id)) return [];
         // At the moment of reading, it helps to know who else sends the same.
-        return fit && answers?.length === 1 && fit.other[0][0] ? `${line} ${fill(strings.sent_too, { other: people(fit.other) })}` : line;
+        return answers?.length === 1 ? `${line} ${fill(strings.sent_too, { other: people([rational(d - n, d)]) })}` : line;
       });
     }),
     ...(token ? [strings.sent_token] : []),

@@ -19,6 +19,7 @@ h3 { font-size: 1em; margin: 1.2em 0 .4em; }
 .promise { background: var(--soft); border-inline-start: 4px solid var(--accent); padding: .8em 1em; border-radius: 4px; margin: 0 0 1em; }
 .promise p { margin: 0; }
 .about { font-weight: 600; }
+.label .about { list-style: none; padding: 0; }
 .label { border: 1px solid var(--line); border-radius: 8px; padding: 1em; margin: 0 0 1.25em; }
 .label p, .label ul { margin: 0 0 .6em; }
 .label ul { padding-inline-start: 1.2em; }
@@ -29,11 +30,10 @@ figure { flex: 1 1 8em; max-inline-size: 12em; margin: 0; }
 figcaption { font-size: .9em; margin: .4em 0 0; }
 svg { display: block; inline-size: 100%; }
 circle { fill: none; stroke: var(--line); }
-.full, .half { fill: var(--accent); stroke: var(--accent); }
+.full { fill: var(--accent); stroke: var(--accent); }
 circle.none { fill: var(--line); }
 .legend { display: flex; flex-wrap: wrap; gap: .2em 1em; font-size: .9em; }
 .legend svg { display: inline-block; inline-size: .8em; }
-.half { fill-opacity: .4; }
 dt { font-weight: 600; }
 dd { margin: 0 0 .8em; }
 .trial:not([hidden]) { border: 1px dashed var(--accent); border-radius: 8px; padding: .6em 1em; }

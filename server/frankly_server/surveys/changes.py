@@ -13,12 +13,18 @@ def differences(old: Any, new: Any) -> list[str]:
     for path in [*before, *(path for path in after if path not in before)]:
         name = field_path(path)
         if path not in after:
-            lines.append(f"- {name}: {before[path]}")
+            lines.append(f"- {name}: {_short(before[path])}")
         elif path not in before:
-            lines.append(f"+ {name}: {after[path]}")
+            lines.append(f"+ {name}: {_short(after[path])}")
         elif before[path] != after[path]:
-            lines.append(f"~ {name}: {before[path]} → {after[path]}")
+            lines.append(f"~ {name}: {_short(before[path])} → {_short(after[path])}")
     return lines
+
+
+def _short(text: str) -> str:
+    """Return a text without the content of an image, which has thousands of characters."""
+    kind, _, content = text.partition(",")
+    return f"{kind} ({len(content):,} characters)" if kind.startswith("data:") else text
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], str]]:

@@ -244,13 +244,15 @@ def _add_page(
         "hostedLogo",
         answers={200: ("The survey's logo.", "image/png", PageText)},
         also={200: ["image/jpeg", "image/webp"]},
-        problems=(Problem.SURVEY_UNKNOWN, Problem.NOT_FOUND),
+        problems=(Problem.SURVEY_UNKNOWN, Problem.NOT_FOUND, Problem.CLOSED),
     )
     def logo(survey_id: str) -> Response:
         """Return the logo of a survey's page."""
         reading.query(())
         identity = reading.survey_id(survey_id)
-        services.surveys.envelope(identity)  # a draft is not public
+        services.surveys.envelope(identity)  # raises for a draft, which is not public
+        if not services.surveys.open_versions(identity):
+            raise InvalidInput(Problem.CLOSED, "this survey takes no more answers")
         image = image_of(services.surveys.page(identity).logo or "")
         if image is None:
             raise InvalidInput(Problem.NOT_FOUND, "this survey has no logo")

@@ -2,6 +2,7 @@
 """The label on a page: its picture, the trial on the device, and what was sent, in words and as bytes."""
 
 import json
+from fractions import Fraction
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.browser.accessible import findings, strings
 from tests.browser.sdk.site import SURVEY, Site, hosted, visit
 from tests.browser.sdk.test_hosted import DRAWN
 from tests.frankly_protocol.audit.definitions import table
+from tests.frankly_sdk.labels import is_unknown
 from tests.frankly_sdk.told import Told
 from tests.frankly_server.samples import stored
 from tests.pixels import PNG
@@ -26,27 +28,33 @@ FITTED = """async ([payloads, symbols]) => {
   const [canonical, documents, {fitted}] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
   return Promise.all(payloads.map(async (text, i) => {
     const bytes = canonical.bytesOf(text), survey = await documents.readSurvey(bytes, await canonical.digestOf(bytes));
-    return survey.blocks.map((block, b) => symbols[i][b].map((y) => fitted(block, y).map((one) => one ?? null)));
+    const shown = (one) => (one ? [one.answers, one.share.join("/")] : null);
+    return survey.blocks.map((block, b) => symbols[i][b].map((y) => fitted(block, y).map(shown)));
   }));
 }"""
 
 
-def fitting(told: Told, i: int, column: list[Any]) -> list[list[int] | None]:
-    """Return the choices that a symbol of block i fits, for each question, by enumeration.
+def fitting(told: Told, i: int, column: list[Fraction]) -> list[list[Any] | None]:
+    """Return the choices that a symbol of block i fits, for each question, and their share, by enumeration.
 
-    There are none if it fits all choices, and None for what the SDK does not compute.
+    There are no choices if it says nothing; None stands for what is known only together with other
+    answers, and for what the SDK does not compute.
     """
     block, sizes = told.document.blocks[i], told.case.shape.questions[i]
-    if block.mechanism.kind in ("unary", "subset") and len(sizes) > 1:
+    if is_unknown(block):
         return [None] * len(sizes)
-    truths, found = list(product(*map(range, sizes))), []
+    truths, found = list(product(*map(range, sizes))), list[list[Any] | None]()
+    law = dict(zip(truths, column, strict=True))
     for q, size in enumerate(sizes):
-        likely = [
-            sum(p for x, p in zip(truths, column, strict=True) if x[q] == a) for a in range(size)
-        ]
+        likely = [sum(p for x, p in law.items() if x[q] == a) for a in range(size)]
         best = [a for a in range(size) if likely[a] == max(likely)]
-        found.append(best if len(best) < size else [])
-    return found  # type: ignore[return-value]
+        if len(best) < size:
+            found.append([best, sum(likely[a] for a in best) / sum(law.values())])
+        elif all(p == law[(*x[:q], 0, *x[q + 1 :])] for x, p in law.items()):
+            found.append([[], 1])
+        else:
+            found.append(None)
+    return found
 
 
 @pytest.mark.usefixtures("shared_page")
@@ -66,7 +74,10 @@ def test_a_symbol_fits_the_answers_that_make_it_most_likely(page: Page) -> None:
     ):
         for i, law in enumerate(own):
             expected = [fitting(told, i, list(column)) for column in law.values()]
-            assert found[i] == expected, told.document.blocks[i].mechanism
+            shown = [
+                [one and [one[0], Fraction(one[1])] for one in of_symbol] for of_symbol in found[i]
+            ]
+            assert shown == expected, told.document.blocks[i].mechanism
 
 
 def first_words(page: Page) -> str:
@@ -84,7 +95,7 @@ def test_before_the_first_question_there_is_little_to_read(browser: Browser, sit
     assert len(first_words(page).split()) <= 160
     assert grade(first_words(page)) <= 6
     assert page.locator("[part=picture]").all_inner_texts() == [
-        "100 people with your answer: 73",
+        "100 people who answer like you: 73",
         "100 people with another answer: 27",
     ]
     counts = page.locator("[part=picture]").evaluate_all(
@@ -129,11 +140,12 @@ def test_a_trial_is_drawn_on_the_device_and_neither_stored_nor_sent(
     assert page.get_by_text(ENGLISH["trial"]).is_visible()
     page.get_by_role("button", name=ENGLISH["draw"]).click()  # nothing is chosen yet
     assert page.locator(".draws").count() == 0
+    assert page.get_by_role("status").inner_text() == ENGLISH["missing"]
     smoked = "Have you smoked in the last 30 days?"
     for bits, drawn in ((0, "No"), (2**32 - 1, "Yes")):  # symbols are in the order of the choices
         page.evaluate(BITS, bits)
         for answer in ("No", "Yes"):
-            assert try_it(page, smoked, answer) == [f"20 × {drawn}"]
+            assert try_it(page, smoked, answer) == [f"20 × fits {drawn}"]
             full = page.locator(".draws circle.full").count()
             assert full == (20 if drawn == answer else 0)
     assert findings(page) == []
@@ -175,10 +187,10 @@ def test_what_was_sent_is_shown_once_in_words_and_as_bytes(
         smoked, drinks = (own[y] for own, y in zip(labels, sent["y"], strict=True))
         assert page.locator("[part=sent] li").all_inner_texts() == [
             "“Where do you live?”: In the south, just as you gave it.",
-            f"“Have you smoked in the last 30 days?”: what was sent fits {smoked}. About 27 of 100 people with another "
-            "answer send that, too.",
-            f"“How often do you drink alcohol?”: what was sent fits {drinks}. About 21 of 100 people with another "
-            "answer send that, too.",
+            f"“Have you smoked in the last 30 days?”: what was sent fits {smoked}. Of 100 people who send this, about "
+            "27 have another answer. This counts all answers as equally common.",
+            f"“How often do you drink alcohol?”: what was sent fits {drinks}. Of 100 people who send this, about "
+            "42 have another answer. This counts all answers as equally common.",
         ]
         host = site.origin.removeprefix("http://")
         assert (
