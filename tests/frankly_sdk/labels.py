@@ -309,7 +309,7 @@ PATTERNS: tuple[tuple[str, Callable[..., None]], ...] = (
         in_the_clear,
     ),
     (r"Your answer to “(.*)” is sent just as you give it\.", in_the_clear_alone),
-    (r"One item only checks if you read; a note there says so\.", item),
+    (r"One item only checks if you read\.", item),
     (r"This device changes your answers by chance\. The result leaves it, not your answers\.", mixed),
     (r"This device changes all other answers by chance first\.", mixed_rest),
     (r"From it nobody can be sure what you answered, not even those who ask\.", unsure),

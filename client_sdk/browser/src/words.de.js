@@ -81,7 +81,7 @@ export const texts = {
       "one": "{n} Antwort wird so gesendet, wie Sie sie geben; ein Hinweis bei der Frage sagt das.",
       "other": "{n} Antworten werden so gesendet, wie Sie sie geben; ein Hinweis bei jeder dieser Fragen sagt das."
     },
-    "item": "Ein Punkt prüft nur, ob Sie lesen; ein Hinweis dort sagt das.",
+    "item": "Ein Punkt prüft nur, ob Sie lesen.",
     "unsure": "Daraus kann niemand sicher wissen, was Sie geantwortet haben, auch nicht die, die fragen.",
     "unsure_rest": "Aus dem Ergebnis kann niemand Ihre anderen Antworten sicher wissen, auch nicht die, die fragen.",
     "nearly": "Trotzdem kann sich jemand durch das Ergebnis bei einer Antwort fast sicher sein.",

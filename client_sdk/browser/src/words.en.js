@@ -81,7 +81,7 @@ export const texts = {
       "one": "{n} answer is sent as you give it; a note at the question says so.",
       "other": "{n} answers are sent as you give them; a note at each question says so."
     },
-    "item": "One item only checks if you read; a note there says so.",
+    "item": "One item only checks if you read.",
     "unsure": "From it nobody can be sure what you answered, not even those who ask.",
     "unsure_rest": "From the result nobody can be sure of your other answers, not even those who ask.",
     "nearly": "The result may still make someone almost sure of an answer.",

@@ -81,7 +81,7 @@ export const texts = {
       "one": "{n} respuesta se envía tal como usted la da; una nota junto a la pregunta lo dice.",
       "other": "{n} respuestas se envían tal como usted las da; una nota junto a cada una de esas preguntas lo dice."
     },
-    "item": "Un punto solo comprueba si usted lee; una nota en ese lugar lo dice.",
+    "item": "Un punto solo comprueba si usted lee.",
     "unsure": "A partir del resultado nadie puede estar seguro de lo que usted respondió, ni siquiera quienes preguntan.",
     "unsure_rest": "A partir del resultado nadie puede estar seguro de las demás respuestas de usted, ni siquiera quienes preguntan.",
     "nearly": "Aun así, el resultado puede hacer que alguien esté casi seguro de una respuesta.",

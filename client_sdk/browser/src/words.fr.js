@@ -81,7 +81,7 @@ export const texts = {
       "one": "{n} réponse est envoyée telle que vous la donnez ; une note près de la question le dit.",
       "other": "{n} réponses sont envoyées telles que vous les donnez ; une note près de chacune de ces questions le dit."
     },
-    "item": "Un élément vérifie seulement si vous lisez ; une note à cet endroit le dit.",
+    "item": "Un élément vérifie seulement si vous lisez.",
     "unsure": "À partir du résultat, personne ne peut être sûr de ce que vous avez répondu, pas même ceux qui posent les questions.",
     "unsure_rest": "À partir du résultat, personne ne peut être sûr de vos autres réponses, pas même ceux qui posent les questions.",
     "nearly": "Le résultat peut quand même rendre quelqu’un presque sûr d’une réponse.",

@@ -81,7 +81,7 @@ export const texts = {
       "one": "{n} risposta si invia così come lei la dà; una nota accanto alla domanda lo dice.",
       "other": "{n} risposte si inviano così come lei le dà; una nota accanto a ciascuna di queste domande lo dice."
     },
-    "item": "Una voce controlla solo se lei legge; una nota in quel punto lo dice.",
+    "item": "Una voce controlla solo se lei legge.",
     "unsure": "Dal risultato nessuno può essere sicuro di che cosa lei ha risposto, nemmeno chi fa le domande.",
     "unsure_rest": "Dal risultato nessuno può essere sicuro delle altre risposte che lei dà, nemmeno chi fa le domande.",
     "nearly": "Il risultato può comunque rendere qualcuno quasi sicuro di una risposta.",

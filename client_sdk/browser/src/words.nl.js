@@ -81,7 +81,7 @@ export const texts = {
       "one": "{n} antwoord wordt verstuurd zoals u het geeft; een opmerking bij de vraag zegt dat.",
       "other": "{n} antwoorden worden verstuurd zoals u ze geeft; een opmerking bij elk van die vragen zegt dat."
     },
-    "item": "Eén onderdeel controleert alleen of u leest; een opmerking daarbij zegt dat.",
+    "item": "Eén onderdeel controleert alleen of u leest.",
     "unsure": "Daaruit kan niemand zeker weten wat u hebt geantwoord, ook niet wie de vragen stelt.",
     "unsure_rest": "Uit de uitkomst kan niemand uw andere antwoorden zeker weten, ook niet wie de vragen stelt.",
     "nearly": "Toch kan de uitkomst iemand bijna zeker maken van een antwoord.",

@@ -87,7 +87,7 @@ export const texts = {
       "many": "{n} odpowiedzi jest wysyłanych tak, jak je podasz; mówi o tym uwaga przy każdym z tych pytań.",
       "other": "{n} odpowiedzi jest wysyłane tak, jak je podasz; mówi o tym uwaga przy każdym z tych pytań."
     },
-    "item": "Jedna pozycja sprawdza tylko, czy czytasz; mówi o tym uwaga przy niej.",
+    "item": "Jedna pozycja sprawdza tylko, czy czytasz.",
     "unsure": "Na podstawie wyniku nikt nie może być pewien, jakie są twoje odpowiedzi, nawet ci, którzy pytają.",
     "unsure_rest": "Na podstawie wyniku nikt nie może być pewien twoich innych odpowiedzi, nawet ci, którzy pytają.",
     "nearly": "Mimo to wynik może dać komuś prawie pewność co do jakiejś odpowiedzi.",

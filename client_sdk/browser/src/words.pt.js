@@ -81,7 +81,7 @@ export const texts = {
       "one": "{n} resposta é enviada como você a dá; uma nota junto à pergunta diz isso.",
       "other": "{n} respostas são enviadas como você as dá; uma nota junto a cada uma dessas perguntas diz isso."
     },
-    "item": "Um item só verifica se você lê; uma nota nesse lugar diz isso.",
+    "item": "Um item só verifica se você lê.",
     "unsure": "A partir do resultado, ninguém pode ter certeza do que você respondeu, nem mesmo quem faz as perguntas.",
     "unsure_rest": "A partir do resultado, ninguém pode ter certeza das outras respostas que você dá, nem mesmo quem faz as perguntas.",
     "nearly": "Mesmo assim, o resultado pode fazer com que alguém tenha quase certeza de uma resposta.",

@@ -81,7 +81,7 @@ export const texts = {
       "one": "{n} yanıt verdiğiniz gibi gönderilir; sorunun yanındaki bir not bunu söyler.",
       "other": "{n} yanıt verdiğiniz gibi gönderilir; bu soruların her birinin yanındaki bir not bunu söyler."
     },
-    "item": "Bir madde yalnızca okuyup okumadığınızı denetler; oradaki bir not bunu söyler.",
+    "item": "Bir madde yalnızca okuyup okumadığınızı denetler.",
     "unsure": "Sonuca bakarak ne yanıt verdiğinizden kimse emin olamaz, soranlar bile.",
     "unsure_rest": "Sonuca bakarak diğer yanıtlarınızdan kimse emin olamaz, soranlar bile.",
     "nearly": "Yine de sonuç, birini bir yanıttan neredeyse emin kılabilir.",
