@@ -321,7 +321,7 @@ PATTERNS: tuple[tuple[str, Callable[..., None]], ...] = (
         fitting,
     ),
     (
-        rf"{_KNOWING}how you answered(?: another question,)? {_FIGURES}This holds whatever else they know\.",
+        rf"{_KNOWING}how you answered(?: one of the other questions,)? {_FIGURES}This holds whatever else they know\.",
         belief,
     ),
     (

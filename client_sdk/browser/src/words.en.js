@@ -96,7 +96,7 @@ export const texts = {
     "given": "Your answer to this question is sent just as you give it.",
     "fitting": "A result fits the answers that it comes from most often.",
     "belief": "Someone who was 50% sure how you answered can become {half}% sure at most, never certain. Someone who was 5% sure can become {few}% sure at most. This holds whatever else they know.",
-    "belief_given": "Someone who knows what you send as it is, and was 50% sure how you answered another question, can become {half}% sure at most, never certain. Someone who was 5% sure can become {few}% sure at most. This holds whatever else they know.",
+    "belief_given": "Someone who knows what you send as it is, and was 50% sure how you answered one of the other questions, can become {half}% sure at most, never certain. Someone who was 5% sure can become {few}% sure at most. This holds whatever else they know.",
     "belief_secret": "Someone who knows only the published tables, and was 50% sure of your “{secret}”, can become {half}% sure at most. Someone who was 5% sure can become {few}% sure at most. This holds as long as these tables are true.",
     "belief_secret_given": "Someone who knows only the published tables and what you send as it is, and was 50% sure of your “{secret}”, can become {half}% sure at most. Someone who was 5% sure can become {few}% sure at most. This holds as long as these tables are true.",
     "part_sent": "What leaves this device",
