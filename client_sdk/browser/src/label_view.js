@@ -28,6 +28,7 @@ export function label(
   /** @type {{more: HTMLElement, trial: HTMLElement}} */ { more, trial },
 ) {
   const { consequences, overall } = told, first = consequences.reduce((best, one) => (compare(telling(one), telling(best)) > 0 ? one : best));
+  const isSource = sourcesOf(survey).includes(first.questions[0]); // then other questions hint at it
   const { fit, sentences, notes } = first, isPictured = fit && fit.own[1][0] && !isPlain(fit);
   const say = (/** @type {string} */ text) => make("p", {}, ...shown(text));
   more.replaceChildren(make("summary", {}, strings.each), make("dl", {}, ...consequences.flatMap((one) => [
@@ -37,7 +38,7 @@ export function label(
     make("h2", { id: "label" }, strings.label),
     ...(consequences.length > 1 ? about(first.names, strings, shown) : []),
     // The picture says what its sentences say.
-    ...(isPictured ? [make("div", { class: "pictures" }, dots(fit.own, fit.silent, strings.own), dots(fit.other, fit.silent, strings.other)), legend(fit, strings)] : sentences.map(say)),
+    ...(isPictured ? [make("div", { class: "pictures" }, dots(fit.own, fit.silent, strings.own), dots(fit.other, fit.silent, strings.other)), legend(fit, isSource ? strings.by_itself : strings.dot_none, strings)] : sentences.map(say)),
     ...[...notes, ...overall].map(say), more, trial);
 }
 
@@ -68,13 +69,13 @@ function circles(/** @type {string[]} */ kinds, /** @type {number} */ row) {
 }
 
 /** Return what the kinds of dots mean. */
-const legend = (/** @type {import("./fits.js").Fit} */ { silent }, /** @type {Strings} */ strings) => make("p", { class: "legend" },
-  ...["full", "other", ...(hundred(silent[0]) ? ["none"] : [])].map((kind) =>
-    make("span", {}, circles([kind], 1), ` ${strings[{ full: "dot_fits", other: "dot_other", none: "dot_none" }[kind] ?? ""]}${kind === "none" ? `: ${people(silent)}` : ""}`)));
+const legend = (/** @type {import("./fits.js").Fit} */ { silent }, /** @type {string} */ none, /** @type {Strings} */ { dot_fits: full, dot_other: other }) =>
+  make("p", { class: "legend" }, ...Object.entries({ full, other, ...(hundred(silent[0]) && { none: `${none}: ${people(silent)}` }) }).map(([kind, text]) =>
+    make("span", {}, circles([kind], 1), ` ${text}`)));
 
 /** Let a person draw what an answer of theirs could become. Nothing is stored or sent, and the survey's own draw is another one. */
 function tryOut(/** @type {Survey} */ survey, /** @type {Consequence[]} */ told, /** @type {Strings} */ strings, /** @type {string} */ language, /** @type {HTMLElement} */ trial) {
-  const names = namesOf(survey, language), known = told.flatMap(({ questions, fit }) => (fit ? questions : []));
+  const names = namesOf(survey, language), sources = sourcesOf(survey), known = told.flatMap(({ questions, fit }) => (fit ? questions : []));
   const all = survey.blocks.flatMap((block) => block.questions.flatMap((question, q) => (known.includes(question.id) ? [{ block, question, q }] : [])));
   trial.hidden = !all.length;
   if (!all.length) return;
@@ -92,17 +93,17 @@ function tryOut(/** @type {Survey} */ survey, /** @type {Consequence[]} */ told,
   const button = make("button", { type: "button", part: "button", class: "second" }, strings.draw);
   button.addEventListener("click", () => {
     if (!answer.value) {
-      drawn.replaceChildren(strings.missing);
+      drawn.replaceChildren(strings.choose);
       return answer.focus();
     }
-    const { block, question: { choices }, q } = all[+question.value], truth = +answer.value;
+    const { block, question: { id, choices }, q } = all[+question.value], truth = +answer.value;
     /** Draws by what they fit. @type {Map<string, {kind: string, text: string, n: number}>} */
     const draws = new Map();
     for (let i = 0; i < DRAWS; i++) {
       const positions = block.questions.map((one, j) => (j === q ? truth : drawBelow(one.choices.length, systemBits)));
       const found = fitted(block, block.mechanism.sample(/** @type {any} */ (truthAt(block, positions)), systemBits))[q], fits = found?.answers ?? [];
       const kind = fits.includes(truth) ? "full" : fits.length || !found ? "other" : "none";
-      const text = fits.length ? fill(strings.fits, { answers: fits.map((a) => choices[a].label[language]).join(" / ") }) : found ? strings.dot_none : strings.by_itself;
+      const text = fits.length ? fill(strings.fits, { answers: fits.map((a) => choices[a].label[language]).join(" / ") }) : found && !sources.includes(id) ? strings.dot_none : strings.by_itself;
       const one = draws.get(text) ?? { kind, text, n: 0 };
       draws.set(text, { ...one, n: one.n + 1 });
     }
