@@ -26,7 +26,7 @@ h3 { font-size: 1em; margin: 1.2em 0 .4em; }
 .label details { border: 0; border-block-start: 1px solid var(--line); border-radius: 0; padding: .6em 0 0; margin: .8em 0 0; }
 .label summary + * { margin-block-start: .6em; }
 .pictures { display: flex; flex-wrap: wrap; gap: .8em 1.5em; margin: 0 0 .6em; }
-figure { flex: 1 1 8em; max-inline-size: 12em; margin: 0; }
+figure { flex: 1 1 6.5em; max-inline-size: 12em; margin: 0; }
 figcaption { font-size: .9em; margin: .4em 0 0; }
 svg { display: block; inline-size: 100%; }
 circle { fill: none; stroke: var(--line); }
