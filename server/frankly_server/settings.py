@@ -130,6 +130,12 @@ class Settings(BaseSettings):
     estimates_view: bool = Field(
         default=False, description="write estimates at each release, for the SQL view v_estimates"
     )
+    backup_days: int = Field(
+        default=7,
+        ge=0,
+        le=3650,
+        description="days without `frankly backup create` after which owners see a warning; 0: never",
+    )
     debug: bool = Field(default=False, description="must stay off; there is no debug mode")
 
     @field_validator("metrics_token", mode="before")

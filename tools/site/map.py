@@ -157,7 +157,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "frankly_server.intake.releasing:Releasing",
         ),
         ("how pending reports become a batch", "frankly_server.store.releases:Releases"),
-        ("which numbers the intake page shows", "frankly_server.surveys.live:live"),
+        ("which numbers the answers page shows", "frankly_server.surveys.live:live"),
         ("when a webhook is tried again", "frankly_server.surveys.webhooks:WAITS_S"),
         ("what a webhook sends, and how it is signed", "frankly_server.surveys.webhooks:Webhooks"),
         ("to which addresses a webhook may be sent", "frankly_server.surveys.outbound:allowed"),

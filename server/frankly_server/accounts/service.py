@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from frankly_protocol.clock import Clock, format_time
+from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import ID
@@ -35,11 +35,13 @@ from frankly_server.accounts.sessions import (
     ways_left,
 )
 from frankly_server.store import AccountRow, AuditEvent, Database, Record, Transaction
+from frankly_server.store.survey_states import MAIN
 
 _EMAIL: Final = re.compile(
     r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII
 )
 COMMAND_LINE: Final = "the command line"
+BACKED_UP: Final = "backup created"
 
 
 class Accounts:
@@ -302,6 +304,27 @@ class Accounts:
         """Return an organisation's events, newest first."""
         with self._database.reading("read trail") as tx:
             return tx.audit.newest(organisation, before, limit)
+
+    def about(self, organisation: str, subjects: Sequence[str], limit: int) -> Sequence[AuditEvent]:
+        """Return an organisation's events about one of these subjects, newest first."""
+        with self._database.reading("read trail") as tx:
+            return tx.audit.about(organisation, subjects, limit)
+
+    def backed_up(self) -> tuple[str | None, int]:
+        """Return the time of the newest backup on record, and the days since then.
+
+        Without one, the time is None and the days are those since the trail's first event.
+        """
+        with self._database.reading("read trail") as tx:
+            backup, first = tx.audit.newest_of(MAIN, BACKED_UP), tx.audit.oldest(MAIN)
+        since = backup or first
+        days = (self._clock.now() - parse_time(since.at)).days if since else 0
+        return backup.at if backup else None, days
+
+    def record_backup(self) -> None:
+        """Record that somebody has made a backup on the command line."""
+        with self._database.administering("record backup") as tx:
+            self.command_recorder(MAIN, BACKED_UP, "the whole database")(tx)
 
     def _is_right(self, row: AccountRow | None, password: str, browser: str | None) -> bool:
         """Return True if the password is right and the account is neither disabled nor locked.

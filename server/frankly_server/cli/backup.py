@@ -16,8 +16,17 @@ from frankly_server.keys import Keyring
 from frankly_server.keys.backup_signature import Signers, signer, signers_of
 from frankly_server.keys.durable import written_whole
 from frankly_server.log import LogService
+from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Contents, Database, read_back, restore_backup, save_backup, upgrade
+from frankly_server.store import (
+    Contents,
+    Database,
+    StoreUnavailable,
+    read_back,
+    restore_backup,
+    save_backup,
+    upgrade,
+)
 
 _NO_KEYS = "The backup holds no signing keys: keep a copy of the key folder elsewhere, offline."
 _AGAIN = (
@@ -25,6 +34,7 @@ _AGAIN = (
     "invitations are as they were when the backup was made: what was changed, revoked or used since then "
     "has to be changed or revoked again (/admin/people, /admin/keys)."
 )
+_UNRECORDED = "The backup is whole, but is not in the audit trail: the database cannot be written."
 _unsigned = click.option(
     "--unsigned",
     is_flag=True,
@@ -57,9 +67,18 @@ def create(file: Path, force: bool, unsigned: bool, as_json: bool) -> None:
             # Inside the block: a broken backup must not get the final name or replace an older one.
             if read_back(target, check) != contents:
                 raise AssertionError("the written backup differs when it is read back")
+        _record(services)
     _print_contents("saved", contents, check, file, as_json)
     if not as_json:
         remarks().print(_NO_KEYS, markup=False)
+
+
+def _record(services: Services) -> None:
+    """Note the backup in the audit trail; a database that cannot be written needs its backup most."""
+    try:
+        services.accounts.record_backup()
+    except StoreUnavailable:
+        remarks().print(_UNRECORDED, markup=False)
 
 
 @backup.command("verify")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey pause|resume|close|archive`: the changes of state that the intake page offers."""
+"""`frankly survey pause|resume|close|archive`: the changes of state that the overview offers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

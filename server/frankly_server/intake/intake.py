@@ -74,6 +74,16 @@ class Intake:
         with self._database.reading("accepted reports") as tx:
             return tx.reports.accepted(survey_id)
 
+    def released_by_day(self, survey_id: str) -> dict[str, int]:
+        """Return UTC day of release -> number of reports, the oldest first."""
+        with self._database.reading("released reports") as tx:
+            return tx.batches.by_day(survey_id)
+
+    def released(self) -> dict[str, int]:
+        """Return survey id -> number of released reports, without surveys that have none."""
+        with self._database.reading("released reports") as tx:
+            return tx.batches.numbers()
+
     def close(self) -> None:
         """Write the counts of refusals that are still only in memory."""
         self._refusals.flush()

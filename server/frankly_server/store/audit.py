@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Append-only audit trail of staff actions: triggers refuse changes and deletions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Column, Integer, String, Table, literal, select
+from sqlalchemy import BigInteger, Column, ColumnElement, Integer, String, Table, literal, select
 
 from frankly_server.store.access import TableAccess, values_of
 from frankly_server.store.schema import column, metadata
@@ -61,5 +62,23 @@ class AuditTrail(TableAccess):
             # BigInteger, because the column's type would refuse a larger number, and `before` comes
             # from a URL.
             condition &= audit_events.c.position < literal(before, BigInteger())
+        return self._newest(condition, limit)
+
+    def newest_of(self, organisation: str, action: str) -> AuditEvent | None:
+        """Return the newest event with this action, None if there is none."""
+        ours = audit_events.c.organisation == organisation
+        return next(iter(self._newest(ours & (audit_events.c.action == action), 1)), None)
+
+    def oldest(self, organisation: str) -> AuditEvent | None:
+        """Return an organisation's first event, None if there is none."""
+        query = select(audit_events).where(audit_events.c.organisation == organisation)
+        return self._first(AuditEvent, query.order_by(audit_events.c.position).limit(1))
+
+    def about(self, organisation: str, subjects: Sequence[str], limit: int) -> list[AuditEvent]:
+        """Return at most `limit` events about one of these subjects, newest first."""
+        ours = audit_events.c.organisation == organisation
+        return self._newest(ours & audit_events.c.subject.in_(subjects), limit)
+
+    def _newest(self, condition: ColumnElement[bool], limit: int) -> list[AuditEvent]:
         query = select(audit_events).where(condition).order_by(audit_events.c.position.desc())
         return self._every(AuditEvent, query.limit(limit))

@@ -2,7 +2,7 @@
 """Batches of released reports. A release writes its batches, which then never change."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import BigInteger, CheckConstraint, Integer, String, Table, func, select
 
@@ -23,6 +23,8 @@ batches = Table(
     CheckConstraint("n >= 1", name="n"),
     sqlite_with_rowid=False,
 )
+
+_OF_DOCUMENT: Final = batches.c.document == documents.c.digest
 
 
 class ReleasedBatch(NamedTuple):
@@ -95,6 +97,20 @@ class BatchesTable(TableAccess):
             select(documents.c.digest).where(documents.c.survey == survey)
         )
         return self._number(select(func.coalesce(func.sum(batches.c.n), 0)).where(of_survey))
+
+    def by_day(self, survey: str) -> dict[str, int]:
+        """Return UTC day of release -> number of reports of a survey's versions, the oldest first."""
+        day = func.substr(batches.c.released, 1, 10).label("day")  # as `day_of`
+        query = select(day, func.sum(batches.c.n)).join(documents, _OF_DOCUMENT)
+        of_survey = query.where(documents.c.survey == survey)
+        found = self._connection.execute(of_survey.group_by(day).order_by(day))
+        return {released: int(n) for released, n in found}
+
+    def numbers(self) -> dict[str, int]:
+        """Return survey -> number of released reports, without surveys that have none."""
+        query = select(documents.c.survey, func.sum(batches.c.n)).join(batches, _OF_DOCUMENT)
+        found = self._connection.execute(query.group_by(documents.c.survey))
+        return {survey: int(n) for survey, n in found}
 
     def erase(self, digest: str) -> None:
         """Delete the batches of a document."""

@@ -21,7 +21,7 @@ day_counts = Table(
 
 
 class DaysTable(TableAccess):
-    """The `day_counts` table within one transaction; `/admin/…/intake` shows its rows."""
+    """The `day_counts` table within one transaction; `/admin/…/answers` shows its rows."""
 
     def add(self, survey_id: str, day: str, events: Mapping[str, int]) -> None:
         """Add to the counters of one day (``YYYY-MM-DD``)."""

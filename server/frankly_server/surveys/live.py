@@ -53,7 +53,7 @@ class BlockOutlook:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Figures of the intake page. n : number of released reports of all versions.
+    """Figures of the answers page. n : number of released reports of all versions.
 
     accepted, refusals : bands, because the exact numbers change with every report.
     outlook : None if the margins are not known.

@@ -73,7 +73,8 @@ class Change:
 class Summary:
     """One line of the list of surveys.
 
-    state : draft, scheduled, open or closed. Drafts have version 0 and no link.
+    state : draft, scheduled, open or closed. last : the last moment of the newest version (UTC).
+    Drafts have version 0, no link and no last moment.
     """
 
     survey_id: str
@@ -81,6 +82,7 @@ class Summary:
     state: str
     version: int
     link: str | None
+    last: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,11 +510,7 @@ class Surveys:
     def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:
         if latest is None:
             return Summary(row.id, row.name, "draft", 0, None)
-        state = _state(SurveyDocument.from_envelope(latest.envelope), self._clock.now())
-        return Summary(row.id, row.name, state, latest.version, self._link(latest))
-
-
-def _state(document: SurveyDocument, now: datetime) -> str:
-    if now < document.opens:
-        return "scheduled"
-    return "closed" if now > min(document.closes, document.expires) else "open"
+        document, now = SurveyDocument.from_envelope(latest.envelope), self._clock.now()
+        last = min(document.closes, document.expires)
+        state = "scheduled" if now < document.opens else "closed" if now > last else "open"
+        return Summary(row.id, row.name, state, latest.version, self._link(latest), last)

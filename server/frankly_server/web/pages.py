@@ -33,6 +33,10 @@ _PAGE: Final = """<!doctype html>
 </html>
 """
 
+_NOWHERE: Final = """<h1>There is no such page</h1>
+<p>Perhaps a part of the address is missing or mistyped. The <a href="/">front page</a> says what this server is.</p>
+"""
+
 
 def html_page(title: str, body: str, *, status: int = 200) -> Response:
     """Return a page; `title` and `body` are trusted HTML without input of a request."""
@@ -40,6 +44,11 @@ def html_page(title: str, body: str, *, status: int = 200) -> Response:
     response = Response(text, status=status, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = _POLICY
     return response
+
+
+def unknown_page() -> Response:
+    """Return the page for an address that does not exist."""
+    return html_page("No such page", _NOWHERE, status=404)
 
 
 def wants_page() -> bool:

@@ -14,6 +14,7 @@ from frankly_protocol.problems import Problem, problem_body
 from werkzeug.exceptions import HTTPException
 
 from frankly_server.web.logs import code_place
+from frankly_server.web.pages import unknown_page, wants_page
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5
@@ -68,8 +69,14 @@ def problem_response(problem: Problem, detail: str, field: str | None = None) ->
 
 
 def from_http(error: HTTPException) -> Response:
-    """Render an error of Flask or werkzeug with its Allow and Retry-After headers."""
+    """Render an error of Flask or werkzeug with its Allow and Retry-After headers.
+
+    A person who opens an address that does not exist gets a page.
+    """
     status = error.code or 500
+    if status == 404 and wants_page():
+        g.problem_code = Problem.NOT_FOUND.code
+        return unknown_page()
     fallback = _BY_STATUS[400] if 400 <= status < 500 else _FAULT
     # The library's text is dropped, because it may repeat the request.
     problem, detail = _BY_STATUS.get(status, fallback)

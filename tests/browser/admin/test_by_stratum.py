@@ -56,7 +56,7 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
 
 def _publish(desk: Desk, where: str) -> None:
     page = desk.page
-    desk.open(where)
+    desk.open(f"{where}/publish")
     card = page.locator("section.card", has_text="Publish the draft")
     before = card.locator("table").inner_text()
     # LIP at 0.5 changes a belief by at most ×e^0.5 and odds by ×e; no region reveals anything by

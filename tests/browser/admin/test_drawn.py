@@ -38,7 +38,7 @@ def test_two_of_ten_from_the_admin_to_the_analyst(desk: Desk) -> None:
     desk.check("drawn-protection")
     desk.press("Save")
     assert "A person is asked at most 2 of the 10 questions" in page.locator("main").inner_text()
-    desk.open(f"/admin/surveys/{survey}")
+    desk.open(f"/admin/surveys/{survey}/publish")
     assert "A person is asked only the questions that the report will be about" in (
         page.locator("main").inner_text()
     )

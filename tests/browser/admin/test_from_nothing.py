@@ -23,30 +23,25 @@ NO_PAGES = {
     "/admin/surveys/<survey_id>/versions/<int:version>",
     "/admin/surveys/<survey_id>/jobs/<job_id>/state",
     "/admin/surveys/<survey_id>/estimates/download",
+    "/admin/surveys/<survey_id>/qr.svg",
 }
 
 
 def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     page = desk.page
-    desk.open("/admin/")
-    desk.check("sign-in")
-    desk.sign_in("ada@example.org", PASSWORD)
-    desk.check("surveys-empty")
+    _arrive(desk)
     _write_survey(desk)
     _publish(desk)
+    link = page.locator("pre").first.inner_text()
+    desk.check("overview-new")
+    desk.follow(page.get_by_role("link", name="Embed", exact=True).first)
     snippets = page.locator("pre").all_inner_texts()
-    link = snippets[0]
     desk.check("embed")
     _estimates_wait(desk)
-    _answer(desk, link, snippets[1:])
-    desk.follow(page.get_by_role("link", name="Intake"))
-    assert page.locator(".big").inner_text() == "10 to 19"
-    assert "0 of them are released" in page.locator("main").inner_text()
-    assert desk.services.releasing.release() >= 6
-    desk.follow(page.get_by_role("link", name="Look again"))
-    assert "more answers for ±3%" in page.locator("main").inner_text()
-    desk.check("intake")
+    _answer(desk, link, snippets)
+    _see_answers(desk)
     _run(desk)
+    _set_a_rule(desk)
     _set_webhook(desk)
     password = _make_analyst(desk)
     for name, place in (("keys", "API keys"), ("audit", "Audit"), ("account", "Your account")):
@@ -73,6 +68,29 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
         if rule.rule.startswith("/admin/") and "GET" in (rule.methods or ())
     }
     assert desk.checked & NO_PAGES == set()
+
+
+def _arrive(desk: Desk) -> None:
+    """Open the pages that everybody may see, and sign in."""
+    desk.open("/")
+    desk.check("front")
+    for name, path in (("unknown-survey", "/s/" + "0" * 32), ("unknown", "/nothing")):
+        desk.open_refused(path, 404)
+        desk.check(name, again=True)
+    desk.open("/admin/")
+    desk.check("sign-in")
+    desk.sign_in("ada@example.org", PASSWORD)
+    desk.check("surveys-empty")
+
+
+def _see_answers(desk: Desk) -> None:
+    page = desk.page
+    desk.follow(page.get_by_role("link", name="Overview"))
+    assert page.locator(".big").inner_text() == "10 to 19"
+    assert "0 of them are released" in page.locator("main").inner_text()
+    assert desk.services.releasing.release() >= 6
+    desk.follow(page.get_by_role("link", name="Overview"))
+    assert "of all who took part" in page.locator("dl.results").inner_text()
 
 
 def _use_a_second_factor(desk: Desk) -> None:
@@ -103,7 +121,7 @@ def _use_a_second_factor(desk: Desk) -> None:
 
 def _write_survey(desk: Desk) -> None:
     page = desk.page
-    desk.follow(page.get_by_role("link", name="New survey"))
+    desk.follow(page.get_by_role("link", name="Write your first survey"))
     desk.check("new")
     page.get_by_label("Title of the survey").fill("Study habits")
     page.get_by_label("First question").fill("Did you ever cheat?")
@@ -153,11 +171,11 @@ def _publish(desk: Desk) -> None:
     desk.check("job", again=True)
     desk.follow(page.get_by_role("link", name="See the certificate"))
     desk.check("publish")
-    desk.follow(page.get_by_role("link", name="Embed"))
+    desk.follow(page.get_by_role("link", name="Run", exact=True))
 
 
 def _estimates_wait(desk: Desk) -> None:
-    desk.follow(desk.page.get_by_role("link", name="Estimates"))
+    desk.follow(desk.page.get_by_role("link", name="Estimates", exact=True))
     assert "6 are needed" in desk.page.locator("main").inner_text()
     desk.check("estimates-too-few")
 
@@ -217,16 +235,37 @@ def _fill_in(page: Page) -> None:
 
 
 def _run(desk: Desk) -> None:
+    """Pause and resume, and look at every change of state; the keyboard alone opens what each means."""
     page = desk.page
+    desk.press("Pause")
+    assert page.locator(".state").inner_text() == "paused"
+    desk.press("Resume")
+    assert page.locator(".state").inner_text() == "live"
+    page.get_by_text("Close …").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert page.get_by_label("Close it permanently").is_checked()
+    page.get_by_text("Erase the answers …").press("Enter")
+    page.get_by_label("To confirm, type").fill("study")
+    desk.press_refused("Erase the answers", 422)
+    assert page.get_by_text("nothing was erased: type study-habits to confirm").count() >= 1
+    for summary in page.locator("main summary").all():
+        if not summary.locator("xpath=..").evaluate("details => details.open"):
+            summary.click()
+    desk.check("overview")
+
+
+def _set_a_rule(desk: Desk) -> None:
+    page = desk.page
+    desk.follow(page.get_by_role("link", name="Answers", exact=True))
+    assert "more answers for ±3%" in page.locator("main").inner_text()
+    desk.check("answers")
     # Entering the margin makes the choice.
     page.get_by_role("textbox", name="Margin in percentage points").fill("3")
     assert page.get_by_role("radio", name="at a margin, in percentage points").is_checked()
     desk.press("Set the rule")
     assert "(±3 points)" in page.locator("main").inner_text()
-    desk.press("Pause")
-    assert page.locator(".state").inner_text() == "paused"
-    desk.press("Resume")
-    assert page.locator(".state").inner_text() == "live"
 
 
 def _set_webhook(desk: Desk) -> None:
@@ -254,7 +293,7 @@ def _make_analyst(desk: Desk) -> str:
 def _read(desk: Desk, link: str) -> None:
     """Check that the analyst sees the service's estimates and no link to the API keys."""
     page = desk.page
-    desk.follow(page.get_by_role("link", name="Study habits"))
+    desk.follow(page.get_by_role("link", name="Study habits", exact=True))
     assert page.get_by_role("link", name="API keys").count() == 0
     desk.follow(page.get_by_role("link", name="Estimates"))
     survey = link.partition("/s/")[2].partition("#")[0]

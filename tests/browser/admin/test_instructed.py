@@ -68,14 +68,14 @@ def _keep_what_is_asked_for(desk: Desk) -> None:
 
 def _publish(desk: Desk, survey: str) -> None:
     page = desk.page
-    desk.open(f"/admin/surveys/{survey}")
+    desk.open(f"/admin/surveys/{survey}/publish")
     assert "only “passed” or “failed” is sent" in page.locator("main").inner_text()
     desk.check("item-publish")
     desk.press("Publish")
     page.get_by_role("link", name="Get the link").wait_for()
     desk.follow(page.get_by_role("link", name="See the certificate"))
     desk.check("item-published")
-    desk.follow(page.get_by_role("link", name="Embed"))
+    desk.open(f"/admin/surveys/{survey}/embed")
     snippets = "".join(page.locator("pre").all_inner_texts())
     assert snippets.count('{"check":"sometimes","where-do-you-live":"north"}') == 2
 

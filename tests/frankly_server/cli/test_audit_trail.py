@@ -36,6 +36,7 @@ COMMANDS: list[tuple[list[str], str, str]] = [
     (["survey", "close", NAME, "--yes"], "survey closed", NAME),
     (["survey", "archive", NAME], "survey archived", NAME),
     (["keys", "api", "--role", "admin", "--label", "CI"], "API key made", "CI (admin)"),
+    (["backup", "create", "FILE"], "backup created", "the whole database"),
     (["keys", "rotate", "--publisher", "--yes"], "signing keys changed", "version 2"),
     (["keys", "resign", "--yes"], "documents signed again", "documents: 1"),
 ]
@@ -47,10 +48,12 @@ def applied(ready: Frankly, survey_file: Path) -> Frankly:
     return ready
 
 
-def test_every_command_that_changes_something_leaves_a_line(applied: Frankly) -> None:
+def test_every_command_that_changes_something_leaves_a_line(
+    applied: Frankly, tmp_path: Path
+) -> None:
     expected = [("draft created", NAME)]
     for arguments, action, subject in COMMANDS:
-        done = applied(*arguments)
+        done = applied(*(tmp_path / "backup.zip" if one == "FILE" else one for one in arguments))
         assert done.code == 0, (arguments, done.err)
         expected.append((action, subject))
     assert [(action, subject) for _, action, subject in trail()] == expected

@@ -82,10 +82,19 @@ def test_concurrent_publishing_creates_one_version(fresh_site: Site) -> None:
 def test_pages_answer_409_to_changes_of_a_closed_survey(own_office: Office) -> None:
     office, client = own_office, own_office.client("admin")
     before = office.services.surveys.envelope(office.survey)
-    assert send(client, f"/admin/surveys/{office.survey}/move", move="close").status_code == 303
+    assert (
+        send(client, f"/admin/surveys/{office.survey}/move", move="close", sure="yes").status_code
+        == 303
+    )
     for move in ("pause", "close"):  # a closed survey can be neither paused nor closed again
-        assert send(client, f"/admin/surveys/{office.survey}/move", move=move).status_code == 409
-    assert send(client, f"/admin/surveys/{office.survey}/move", move="archive").status_code == 303
+        assert (
+            send(client, f"/admin/surveys/{office.survey}/move", move=move, sure="yes").status_code
+            == 409
+        )
+    assert (
+        send(client, f"/admin/surveys/{office.survey}/move", move="archive", sure="yes").status_code
+        == 303
+    )
     assert send(client, f"/admin/surveys/{office.survey}/move", move="resume").status_code == 409
     changed = send(
         client,

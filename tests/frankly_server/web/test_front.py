@@ -46,6 +46,15 @@ def test_a_program_with_a_wrong_link_gets_a_problem(site: Site, accept: str) -> 
     check_problem(answer, 404, "survey_unknown")
 
 
+def test_a_person_with_an_unknown_address_gets_a_page_and_a_program_a_problem(site: Site) -> None:
+    for path in ("/nothing", "/admin/nothing/there", "/s", "/v2/surveys"):
+        page = site.client.get(path, headers={"Accept": BROWSER})
+        assert (page.status_code, page.mimetype) == (404, "text/html"), path
+        assert "There is no such page" in page.text
+        assert "nothing" not in page.text
+        check_problem(site.client.get(path), 404, "not_found")
+
+
 @pytest.mark.parametrize("way", ["by the admin", "by its time"])
 def test_a_closed_survey_says_so_before_it_asks(fresh_site: Site, way: str) -> None:
     path = f"/s/{fresh_site.survey}"

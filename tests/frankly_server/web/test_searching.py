@@ -107,7 +107,7 @@ def test_pages_say_kindly_that_others_are_searching(
             assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
             assert words in answer.text
         # These pages are for other things, too.
-        for page in ("intake", "protection"):
+        for page in ("answers", "protection"):
             answer = client.get(f"/admin/surveys/{own_office.survey}/{page}")
             assert answer.status_code == 200
             assert "not known yet: the server is computing for others" in answer.text
@@ -222,8 +222,9 @@ def test_no_page_searches_in_the_process_of_the_server(
     ):
         monkeypatch.setattr(f"frankly_server.surveys.{name}", forbidden)
     client, home = own_office.client("admin"), f"/admin/surveys/{own_office.survey}"
-    tabs = set(re.findall(rf'href="({home}[^"#]*)"', client.get(home).text))
-    assert {f"{home}/intake", f"{home}/protection", f"{home}/margins", f"{home}/try"} <= tabs
+    pages = client.get(home).text + client.get(f"{home}/questions").text
+    tabs = set(re.findall(rf'href="({home}[^"#]*)"', pages))
+    assert {f"{home}/answers", f"{home}/protection", f"{home}/margins", f"{home}/try"} <= tabs
     for page in sorted(tabs):
         assert client.get(page).status_code == 200, page
     rule = {"rule": "margin", "points": "3"}
@@ -231,7 +232,7 @@ def test_no_page_searches_in_the_process_of_the_server(
 
 
 def test_the_same_search_runs_once(own_office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    client, path = own_office.client("admin"), f"/admin/surveys/{own_office.survey}/intake"
+    client, path = own_office.client("admin"), f"/admin/surveys/{own_office.survey}/answers"
     first = client.get(path).text
     monkeypatch.setattr(own_office.services.searches, "_most", 0)
     assert client.get(path).text == first

@@ -10,16 +10,17 @@ from frankly_server.services import Services
 from frankly_server.web import problems
 from frankly_server.web.admin import (
     account,
+    answers,
     estimates,
     invitations,
     margins,
+    overview,
     people,
     protection,
     publish,
     question_page,
     questions,
     sign_in,
-    survey_state,
     webhook,
 )
 from frankly_server.web.admin.pages import assets, failed, render
@@ -44,13 +45,14 @@ def blueprint(services: Services) -> APIBlueprint:
     sign_in.add_to(routes, services, session)
     account.add_to(routes, services, session)
     people.add_to(routes, services)
+    overview.add_to(routes, services)
     questions.add_to(routes, services)
     question_page.add_to(routes, services)
     protection.add_to(routes, services)
     margins.add_to(routes, services)
     publish.add_to(routes, services)
     invitations.add_to(routes, services)
-    survey_state.add_to(routes, services)
+    answers.add_to(routes, services)
     estimates.add_to(routes, services)
     webhook.add_to(routes, services)
     return routes

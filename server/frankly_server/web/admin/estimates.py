@@ -2,6 +2,7 @@
 """Estimates page with tables, plots and sentences, and downloads."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from apiflask import APIBlueprint
@@ -22,7 +23,7 @@ from frankly_server.web.admin.estimates_query import (
     PRODUCTS,
     Asked,
 )
-from frankly_server.web.admin.estimates_sections import Names, names_of, sections_of
+from frankly_server.web.admin.estimates_sections import Names, Section, names_of, sections_of
 from frankly_server.web.admin.estimates_sentences import completion_words, flag_words
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.analyst import format_of
@@ -66,28 +67,14 @@ def _page(
     if not documents:
         return show("estimates.html", survey, "estimates", refused, found=None)
     try:
-        fields = query.request.given() | _compared(documents, query)
-        # Sentences and plots are about shares; the wanted figures have tables of their own.
-        if query.request.targets == WANTED:
-            fields["targets"] = SHARES
-            # Completion is of all released reports, so pages of groups and periods leave it out.
-            dated = query.request.since or query.request.until
-            fields["completion"] = not (query.request.by or dated or query.request.percent)
-        answer = services.analysis.estimates(survey.id, **fields)
+        found = found_of(services, survey.id, documents, query)
     except InvalidInput as error:
         # The page then shows the default query and the error. If the default query fails too,
         # the query is not the cause.
         if refused is not None:
             raise
         return _page(services, survey, Asked(), error)
-    scales = wanted = None
-    if _can_show_figures(query):
-        questions = [q for document in documents for q in document.questions.values()]
-        if any(map(Scale.of, questions)):
-            fields = query.request.given() | {"targets": SCALES}
-            scales = services.analysis.estimates(survey.id, **fields)
-        if any(question.wanted for question in questions):
-            wanted = services.analysis.estimates(survey.id, **query.request.given())
+    answer = found.answer
     names, now = names_of(documents), services.surveys.now()
     next_time = min(next_release(document.release_every, now) for document in documents)
     return show(
@@ -95,8 +82,8 @@ def _page(
         survey,
         "estimates",
         refused,
-        found=sections_of(answer, query, names, scales, wanted),
-        has_wanted=wanted is not None,
+        found=found.sections,
+        has_wanted=found.wanted is not None,
         n=answer["n"],
         next_release=next_time,
         asked=query,
@@ -110,8 +97,50 @@ def _page(
         names=names,
         notes=answer["notes"],
         url=services.settings.public_url,
-        flags=_flags(answer, wanted),
+        flags=_flags(answer, found.wanted),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the analysis found: its answer about shares, that about wanted figures, and the sections."""
+
+    answer: Mapping[str, Any]
+    wanted: Mapping[str, Any] | None
+    sections: Sequence[Section]
+
+
+def found_of(
+    services: Services,
+    survey_id: str,
+    documents: Sequence[SurveyDocument],
+    query: Asked,
+    *,
+    completion: bool = True,
+) -> Found:
+    """Return what a query of the page finds. documents : the survey's versions, at least one.
+
+    completion : False to leave out the test of completion. Raises the errors of the analysis.
+    """
+    fields = query.request.given() | _compared(documents, query)
+    # Sentences and plots are about shares; the wanted figures have tables of their own.
+    if query.request.targets == WANTED:
+        fields["targets"] = SHARES
+        # Completion is of all released reports, so pages of groups and periods leave it out.
+        dated = query.request.since or query.request.until
+        partial = query.request.by or dated or query.request.percent
+        fields["completion"] = completion and not partial
+    answer = services.analysis.estimates(survey_id, **fields)
+    scales = wanted = None
+    if _can_show_figures(query):
+        questions = [q for document in documents for q in document.questions.values()]
+        if any(map(Scale.of, questions)):
+            fields = query.request.given() | {"targets": SCALES}
+            scales = services.analysis.estimates(survey_id, **fields)
+        if any(question.wanted for question in questions):
+            wanted = services.analysis.estimates(survey_id, **query.request.given())
+    sections = sections_of(answer, query, names_of(documents), scales, wanted)
+    return Found(answer, wanted, sections)
 
 
 def _compared(documents: Sequence[SurveyDocument], query: Asked) -> dict[str, str]:

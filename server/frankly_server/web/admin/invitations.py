@@ -40,7 +40,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         counts = services.invites.counts(survey.id)
         link = survey.summary.link
         cards = [
-            (code, _personal(link, code), _qr_code(_personal(link, code))) for code in codes if link
+            (code, _personal(link, code), qr_code(_personal(link, code))) for code in codes if link
         ]
         # A band, because an exact number would show when a person answers.
         return show(
@@ -53,7 +53,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             cards=cards,
             most=MAX_AT_ONCE,
             most_cards=MAX_CARDS,
-            asks=_asks_for_invites(services, survey),
+            asks=asks_for_invites(services, survey),
             form=request.form if refused else {},
         )
 
@@ -70,7 +70,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             as_cards = choice("format", ("csv", "cards"), "csv") == "cards"
             count = _count(MAX_CARDS if as_cards else MAX_AT_ONCE)
             link = survey.summary.link
-            if link is None or not _asks_for_invites(services, survey):
+            if link is None or not asks_for_invites(services, survey):
                 raise InvalidInput(
                     Problem.IMMUTABLE,
                     "publish a version that asks for an invitation first",
@@ -116,7 +116,7 @@ def _revoke(services: Services, survey: OpenedSurvey) -> None:
         raise InvalidInput(refused.problem, refused.detail, "code") from refused
 
 
-def _asks_for_invites(services: Services, survey: OpenedSurvey) -> bool:
+def asks_for_invites(services: Services, survey: OpenedSurvey) -> bool:
     """Return True if the newest published version needs an invite of this server."""
     versions = services.surveys.versions(survey.id)
     rule = versions[-1].token if versions else None
@@ -147,8 +147,15 @@ def _table(survey: OpenedSurvey, link: str, codes: list[str]) -> Response:
     return response
 
 
-def _qr_code(link: str) -> str:
-    """Return a QR code as an SVG element, dark on light in both colour schemes for scanners."""
-    return segno.make(link, error="m").svg_inline(
-        scale=2, dark="#000", light="#fff", svgclass=None, lineclass=None, omitsize=False
-    )
+def qr_code(link: str, *, alone: bool = False) -> str:
+    """Return a QR code as SVG, dark on light in both colour schemes for scanners.
+
+    alone : True for a file of its own, False for an element of a page.
+    """
+    look = {"scale": 2, "dark": "#000", "light": "#fff", "svgclass": None, "lineclass": None}
+    made = segno.make(link, error="m")
+    if not alone:
+        return made.svg_inline(**look)
+    file = io.BytesIO()
+    made.save(file, kind="svg", **look)
+    return file.getvalue().decode()

@@ -35,9 +35,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
     _add_jobs(routes, services)
 
-    @routes.get("/surveys/<survey_id>")
+    @routes.get("/surveys/<survey_id>/publish")
     @survey_view(services, "viewer")
-    def survey_home(survey: OpenedSurvey) -> Response:
+    def publish_page(survey: OpenedSurvey) -> Response:
         # Long lists of choices take seconds.
         with without_slot(services.analyses):
             return _home(services, survey)

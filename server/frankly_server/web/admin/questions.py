@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draft pages: list of surveys, new survey, questions and texts, and the draft as a file."""
+"""Draft pages: new survey, questions and texts, and the draft as a file."""
 
 import re
 from functools import partial
@@ -26,12 +26,11 @@ from frankly_server.web.admin.forms import (
     takes,
     ticked,
 )
-from frankly_server.web.admin.pages import attempt, go, render
+from frankly_server.web.admin.pages import attempt, render
 from frankly_server.web.admin.survey_page import (
     OpenedSurvey,
     by_language,
     keep,
-    mine,
     show,
     store,
     survey_view,
@@ -52,18 +51,13 @@ _ITEM: Final = {"text": "item_text", "choices": "item_choices"}
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
-    _add_list(routes, services)
+    _add_new(routes, services)
     _add_questions(routes, services)
     _add_item(routes, services)
     _add_file(routes, services)
 
 
-def _add_list(routes: APIBlueprint, services: Services) -> None:
-    @routes.get("/surveys")
-    @needs("viewer")
-    def surveys() -> Response:
-        return render("surveys.html", surveys=mine(services))
-
+def _add_new(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/new")
     @needs("admin")
     def new_survey() -> Response:
@@ -84,24 +78,6 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
                 "new.html", refused, templates=survey_templates.templates(), form=request.form
             ),
         )
-
-    @routes.post("/surveys/<survey_id>/duplicate")
-    @survey_view(services, "admin")
-    @takes()
-    def duplicate_survey(survey: OpenedSurvey) -> Response:
-        recorder = partial(services.accounts.recorder, person(), "survey created")
-        survey_id = services.surveys.create(_copy(survey), person().organisation, recorder)
-        return go(f"{PATH}/surveys/{survey_id}/questions")
-
-
-def _copy(survey: OpenedSurvey) -> SurveyDefinition:
-    """Return a survey's draft under another name and title, without its times."""
-    draft = survey.draft
-    for name in ("opens", "closes", "expires"):
-        draft.pop(name, None)
-    draft["title"] = {language: f"{text} (2)" for language, text in draft["title"].items()}
-    draft["name"] = f"{draft['name'][:62]}-2"
-    return parse_value(draft)
 
 
 def _first_draft() -> SurveyDefinition:

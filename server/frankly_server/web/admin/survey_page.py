@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from json import loads
-from typing import Any
+from typing import Any, Final
 
 from flask import Response, request
 from frankly_protocol.errors import InvalidInput
@@ -23,6 +23,26 @@ from frankly_server.web.admin.pages import render
 from frankly_server.web.security import PATH, needs, person
 
 _View = Callable[..., Response]
+Tabs = tuple[tuple[str, str, str], ...]
+PLACES: Final[dict[str, Tabs]] = {
+    "Design": (
+        ("questions", "1 Questions", "viewer"),
+        ("protection", "2 Protection", "viewer"),
+        ("margins", "3 Margins", "viewer"),
+        ("try", "4 Try it", "viewer"),
+        ("publish", "5 Publish", "viewer"),
+        ("file", "File", "viewer"),
+    ),
+    "Run": (
+        ("", "Overview", "viewer"),
+        ("invitations", "Invitations", "admin"),
+        ("answers", "Answers", "viewer"),
+        ("estimates", "Estimates", "viewer"),
+        ("embed", "Embed", "viewer"),
+        ("webhook", "Webhook", "admin"),
+    ),
+}
+"""The two places of a survey, each with its pages: last part of the path, name, and least role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +153,9 @@ def show(
     base_digest = (
         survey.definition.digest if uses_current else field("seen") or survey.definition.digest
     )
-    return render(template, refused, survey=survey, tab=tab, seen=base_digest, **values)
+    place = next(name for name, tabs in PLACES.items() if tab in (one for one, *_ in tabs))
+    values |= {"places": PLACES, "in_place": place, "seen": base_digest}
+    return render(template, refused, survey=survey, tab=tab, **values)
 
 
 def by_language(survey: OpenedSurvey, name: str) -> dict[str, str]:

@@ -432,7 +432,7 @@ def test_only_an_admin_sees_that_somebody_has_answered(answered: Office) -> None
         shown = {role: " ".join(client.get(path).text.split()) for role, client in clients.items()}
         return {role: re.sub('name="csrf" value="[^"]*"', "", text) for role, text in shown.items()}
 
-    estimates, intake = texts("estimates"), texts("intake")
+    estimates, intake = texts("estimates"), texts("answers")
     for text in estimates.values():
         assert f"{N} answers are released; those that arrived since are counted from" in text
         assert "the next release, at 2026-06-02 00:00 UTC" in text
@@ -441,6 +441,6 @@ def test_only_an_admin_sees_that_somebody_has_answered(answered: Office) -> None
     reports = [report | {"id": f"{N + i:032x}"} for i in range(300)]
     answered.services.intake.accept_batch(answered.survey, [*reports, report | {"y": [9, 9]}])
     assert texts("estimates") == estimates
-    later = texts("intake")
+    later = texts("answers")
     assert [role for role in clients if later[role] != intake[role]] == ["admin"]
     assert ("200 to 499" in intake["admin"], "500 to 999" in later["admin"]) == (True, True)

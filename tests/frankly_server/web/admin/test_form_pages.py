@@ -37,10 +37,11 @@ TABS = (
     "protection",
     "margins",
     "try",
+    "publish",
     "",
     "file",
     "embed",
-    "intake",
+    "answers",
     "estimates",
     "webhook",
     "versions/1",
@@ -83,7 +84,7 @@ def test_pages_describe_the_form(office: Office) -> None:
     margins = owner.get(f"{path}/margins").text
     # The margin of a mean is in the unit of its scores.
     assert re.search(r"mood asked <small>mean</small></th>\s*<td[^>]*>±0\.\d+ <small>", margins)
-    published = owner.get(path).text
+    published = owner.get(f"{path}/publish").text
     assert "Each report is about" in published
 
 
@@ -100,9 +101,9 @@ def test_publishing_says_how_many_questions_a_person_is_asked(office: Office) ->
     }
     mean = sum(chance * asked[plan] for plan, chance in plans_of(form.mechanism).items())
     note = f"A person is asked at most {max(asked.values())} of the 4 questions ({float(mean):.1f} on average):"
-    page = office.client("owner").get(f"/admin/surveys/{_id(office, 'beside')}").text
+    page = office.client("owner").get(f"/admin/surveys/{_id(office, 'beside')}/publish").text
     assert note in html.unescape(page)
-    alone = office.client("owner").get(f"/admin/surveys/{_id(office, 'alone')}").text
+    alone = office.client("owner").get(f"/admin/surveys/{_id(office, 'alone')}/publish").text
     assert "A person is asked all 3 questions." in alone
     for tab in ("margins", "protection", "try"):
         page = office.client("owner").get(f"/admin/surveys/{_id(office, 'alone')}/{tab}").text
@@ -160,7 +161,7 @@ def test_questions_without_a_result_are_named_before_anybody_answers(tmp_path: P
     definition = parse_definition(text.encode())
     office.services.surveys.apply(definition)
     owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'alone')}"
-    draft = owner.get(path).text
+    draft = owner.get(f"{path}/publish").text
     assert "is about some of the questions only" in draft
     warnings = office.services.surveys.publish("alone").warnings
     (document,) = office.services.surveys.versions("alone")
@@ -175,7 +176,7 @@ def test_questions_without_a_result_are_named_before_anybody_answers(tmp_path: P
     about = {texts[part]: int(PEOPLE * shown[part]) for part in range(3)}
     assert min(about.values()) < LEAST
 
-    for page in (owner.get(path).text, " ".join(warnings)):
+    for page in (owner.get(f"{path}/publish").text, " ".join(warnings)):
         (words,) = re.findall(r"If 70 people answer, expect none for (.*?): the numbers", page)
         named = {text: int(number) for text, number in re.findall(r"“([^“]*?)” \((\d+)\)", words)}
         # A joint table of two questions is named too.
@@ -239,7 +240,7 @@ def test_an_admin_chooses_what_a_person_is_asked(tmp_path: Path) -> None:
         return None if form is None else form.ask
 
     def summary() -> str:
-        return re.sub(r"\s+", " ", owner.get(f"/admin/surveys/{survey}").text)
+        return re.sub(r"\s+", " ", owner.get(f"/admin/surveys/{survey}/publish").text)
 
     shown = page()
     assert re.search(r'value="drawn" checked', shown)

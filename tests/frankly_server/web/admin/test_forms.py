@@ -51,9 +51,10 @@ instructed:
 PAGES = (
     "/admin/surveys", "/admin/surveys/new", "/admin/people", "/admin/keys", "/admin/account",
     *(f"/admin/surveys/INVITED/{tab}" for tab in (
-        "questions", "questions/smokes", "protection", "try", "", "invitations", "intake", "webhook", "file")),
+        "questions", "questions/smokes", "protection", "try", "publish", "invitations", "answers", "webhook", "file",
+        "")),
     *(f"/admin/surveys/SCORED/{tab}" for tab in (
-        "questions", "questions/mood", "questions/check", "protection", "try", "file", "")),
+        "questions", "questions/mood", "questions/check", "protection", "try", "file", "publish", "")),
 )  # fmt: skip
 # Forms of other states: without a session, of a running job, and of a second factor.
 ELSEWHERE = {
@@ -224,7 +225,7 @@ def refused_field(answer: Any) -> str | None:
 @pytest.mark.slow
 def test_a_stop_rule_needs_its_choice(office: Shown) -> None:
     survey, client = next(iter(office.drafts)), office.client("admin")
-    csrf, page = token(client), f"/admin/surveys/{survey}/intake"
+    csrf, page = token(client), f"/admin/surveys/{survey}/answers"
     rule = f"/admin/surveys/{survey}/stop-rule"
     for fields, at in (
         ({"rule": "never", "reports": "40", "points": ""}, "reports"),
@@ -328,7 +329,7 @@ def filled(
 ) -> list[tuple[str, str]]:
     """Return the fields as a browser sends them, with one control changed."""
     needed = {"question": "Ever?", "choices": "No\nYes", "title": "New", "label": "note", "count": "2",
-              "email": f"person{number}@example.org", "file": office.file}  # fmt: skip
+              "email": f"person{number}@example.org", "file": office.file, "name": "invited"}  # fmt: skip
     fields = []
     for i, control in enumerate(form.controls):
         sent = control.value

@@ -42,6 +42,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/surveys/new"): "admin",
     ("POST", "/admin/surveys/new"): "admin",
     ("GET", "/admin/surveys/<survey_id>"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/qr.svg"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/questions"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/questions"): "admin",
     ("GET", "/admin/surveys/<survey_id>/questions/<question_id>"): "viewer",
@@ -58,6 +59,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/surveys/<survey_id>/margins"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/try"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/try"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/publish"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/publish"): "admin",
     ("GET", "/admin/surveys/<survey_id>/versions/<int:version>"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/jobs/<job_id>"): "viewer",
@@ -67,7 +69,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/surveys/<survey_id>/invitations"): "admin",
     ("POST", "/admin/surveys/<survey_id>/invitations"): "admin",
     ("POST", "/admin/surveys/<survey_id>/invitations/revoke"): "admin",
-    ("GET", "/admin/surveys/<survey_id>/intake"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/answers"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/estimates"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/estimates/download"): "analyst",
     ("GET", "/admin/surveys/<survey_id>/webhook"): "admin",
@@ -77,6 +79,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("POST", "/admin/surveys/<survey_id>/duplicate"): "admin",
     ("POST", "/admin/surveys/<survey_id>/stop-rule"): "admin",
     ("POST", "/admin/surveys/<survey_id>/move"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/erase"): "admin",
 }
 # The status of an empty form from an allowed role.
 REFUSALS = {400, 401, 403, 404, 409, 422}
@@ -175,7 +178,9 @@ def test_a_foreign_owner_finds_no_colleague_of_ours(office: Office, what: str) -
 
 def test_a_page_of_another_organisation_looks_nonexistent(office: Office) -> None:
     client = office.client("foreign owner")
-    foreign, missing = (client.get(f"/admin/surveys/{i}/intake") for i in (office.survey, "0" * 32))
+    foreign, missing = (
+        client.get(f"/admin/surveys/{i}/answers") for i in (office.survey, "0" * 32)
+    )
     assert (foreign.status_code, foreign.data) == (missing.status_code, missing.data)
     assert "habits" not in client.get("/admin/surveys").text
     assert "habits" not in client.get("/admin/keys").text

@@ -234,9 +234,9 @@ def test_the_publish_page_says_what_is_sent_of_an_item(
 ) -> None:
     client, address = draft
     survey = address.removesuffix("/questions")
-    assert "who reads" not in client.get(survey).text
+    assert "who reads" not in client.get(f"{survey}/publish").text
     send(client, f"{survey}/item", **ITEM)
-    page = " ".join(client.get(survey).text.split())
+    page = " ".join(client.get(f"{survey}/publish").text.split())
     assert (
         "One item shows who reads: “Choose “Often”.” Of it, only “passed” or “failed” is sent, unprotected."
         in page

@@ -97,7 +97,7 @@ def test_signing_in_again_ends_the_session_before(office: Office) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["sign-in", "surveys", "surveys/S", "surveys/S/intake", "nothing", "surveys/x"]
+    "page", ["sign-in", "surveys", "surveys/S", "surveys/S/answers", "nothing", "surveys/x"]
 )
 def test_every_page_follows_the_policy(office: Office, page: str) -> None:
     answer = office.client("owner").get("/admin/" + page.replace("S", office.survey))

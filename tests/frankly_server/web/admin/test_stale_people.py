@@ -30,11 +30,12 @@ FORMS: dict[str, tuple[str, dict[str, str]]] = {
     "no webhook": ("surveys/{survey}/webhook/remove", {}),
     "invitations": ("surveys/{survey}/invitations", {"count": "3", "format": "csv"}),
     "no invitations": ("surveys/{survey}/invitations/revoke", {"all": "yes"}),
+    "no answers": ("surveys/{survey}/erase", {"name": "invited"}),
     "signed out everywhere": ("account/sign-out-everywhere", {}),
 }
 TABLES = (
     *("accounts", "sessions", "known_browsers", "organisations"),
-    *("api_keys", "webhooks", "webhook_deliveries", "tokens", "audit_events"),
+    *("api_keys", "webhooks", "webhook_deliveries", "tokens", "audit_events", "day_counts"),
 )
 
 
@@ -55,6 +56,8 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     finish_job(services, survey)
     services.invites.make(survey, 3)
     services.webhooks.set(survey, URL)
+    services.intake.accept_batch(survey, [{}])
+    assert services.intake.refusals(survey)  # what erasing would delete
     yield replace(made, survey=survey)
     services.close()
 

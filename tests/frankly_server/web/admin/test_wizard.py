@@ -113,7 +113,7 @@ def test_templates_and_files_begin_a_survey_too(office: Office) -> None:
     for form in ({"how": "template", "template": "census"}, {"how": "file", "file": office.file}):
         answer = send(client, "/admin/surveys/new", **form)
         assert answer.status_code == 303
-        for page in ("questions", "protection", "margins", "try", "intake", "embed"):
+        for page in ("questions", "protection", "margins", "try", "answers", "embed"):
             assert (
                 client.get(answer.headers["Location"].replace("questions", page)).status_code == 200
             )
@@ -144,7 +144,7 @@ blocks:
         "optimal: " + line.pattern, client.get(start.replace("questions", "margins")).text
     )
     office.services.surveys.publish("skewed")
-    page = client.get(start.removesuffix("/questions")).text
+    page = client.get(start.replace("questions", "publish")).text
     assert re.search("use: " + line.pattern, page)
 
 
@@ -240,7 +240,7 @@ def test_levels_of_pairs_are_shown_and_replaced_only_with_a_tick(
 
     before = block()
     assert (before.notion, before.epsilons) == ("metric-ldp", (("inf", "0.75"), ("inf", "inf")))
-    for page in ("questions", "protection", "margins", "try", "intake", "embed", "file"):
+    for page in ("questions", "protection", "margins", "try", "answers", "embed", "file"):
         assert client.get(f"{survey}/{page}").status_code == 200, page
     text = client.get(f"{survey}/protection").text
     assert "the notion metric-ldp" in text
@@ -405,7 +405,7 @@ def test_choices_that_look_alike_are_named_at_their_field(
 def test_doubtful_choices_are_a_warning_beside_the_publish_button(office: Office) -> None:
     client = office.client("admin")
     survey = begin(client, choices="Type O\nType 0").headers["Location"].removesuffix("/questions")
-    text = html.unescape(client.get(survey).text)
+    text = html.unescape(client.get(f"{survey}/publish").text)
     assert "“Type O” and “Type 0” of tired (en) look alike" in text
     assert "cannot be published" not in text
 
@@ -477,9 +477,9 @@ def test_a_bad_form_is_explained(office: Office, desk: tuple[FlaskClient, str], 
 @pytest.mark.parametrize(
     "path",
     [
-        "intake?target=x",
-        "intake?target=0",
-        "intake?colour=red",
+        "answers?target=x",
+        "answers?target=0",
+        "answers?colour=red",
         "margins?colour=red",
         "protection?colour=red",
         "try?colour=red",
@@ -559,7 +559,7 @@ def test_a_larger_minimum_of_an_earlier_version_is_shown(own_office: Office) -> 
     least = surveys.versions("habits")[0].min_reports
     for changed, words in ((least, None), (least - 1, f"needs {least}, not {least - 1}.")):
         surveys.apply(surveys.draft("habits").model_copy(update={"min_reports": changed}))
-        for tab in ("/margins", ""):
+        for tab in ("/margins", "/publish"):
             page = client.get(f"/admin/surveys/{own_office.survey}{tab}").text
             assert ("Version 1 promised" in page) == (words is not None)
             assert words is None or words in page

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intake page: reports received, stop rule, and changes of a survey's state."""
+"""Answers page: reports received and refused, margins so far, and the stop rule."""
 
 import re
 from typing import Any, Final
@@ -11,7 +11,6 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.surveys.live import live, margins_of_one_report, required_reports
-from frankly_server.surveys.survey_state import MOVES
 from frankly_server.web import reading
 from frankly_server.web.admin.forms import choice, field, refuse_unused, takes
 from frankly_server.web.admin.pages import attempt
@@ -33,11 +32,11 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         rule = request.form if refused and "rule" in request.form else _shown_rule(survey)
         target = request.args.get("target") if refused else None
         figures = _figures(services, survey)
-        return show("intake.html", survey, "intake", refused, rule=rule, target=target, **figures)
+        return show("answers.html", survey, "answers", refused, rule=rule, target=target, **figures)
 
-    @routes.get("/surveys/<survey_id>/intake")
+    @routes.get("/surveys/<survey_id>/answers")
     @survey_view(services, "viewer")
-    def intake(survey: OpenedSurvey) -> Response:
+    def answers(survey: OpenedSurvey) -> Response:
         query = reading.query(("target",))
         try:
             _margin(query.get("target", _USUAL), "target")
@@ -58,25 +57,11 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
                 services.accounts.recorder(person(), f"stop rule: {rule}", survey.name),
             )
 
-        return attempt(act, lambda refused: page(survey, refused), survey.path("intake"))
-
-    @routes.post("/surveys/<survey_id>/move")
-    @survey_view(services, "admin")
-    @takes("move")
-    def move(survey: OpenedSurvey) -> Response:
-        def act() -> None:
-            by = person()
-            services.lifecycle.move(
-                survey.id,
-                field("move"),
-                lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
-            )
-
-        return attempt(act, lambda refused: page(survey, refused), survey.path("intake"))
+        return attempt(act, lambda refused: page(survey, refused), survey.path("answers"))
 
 
 def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
-    # `intake` reports an invalid target; the page then shows figures for the default target.
+    # `answers` reports an invalid target; the page then shows figures for the default target.
     try:
         target = _margin(request.args.get("target", _USUAL))
     except InvalidInput:
@@ -91,10 +76,6 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
         (document, numbers.get(document.digest, 0))
         for document in services.surveys.versions(survey.id)
     ]
-    moves = [name for name, (sources, _) in MOVES.items() if survey.state_row.state in sources]
-    # A survey without a published version cannot be paused or closed.
-    if not documents:
-        moves = ["archive"] if survey.state_row.state != "archived" else []
     accepted, refusals = services.intake.accepted(survey.id), services.intake.refusals(survey.id)
     margins, unknown = None, ""
     if documents:
@@ -105,7 +86,7 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
         except InvalidInput as refused:
             unknown = refused.detail  # the rest of the page does not depend on them
     figures = live(documents, accepted, refusals, target, services.surveys.now(), margins)
-    return {"live": figures, "moves": moves, "points": f"{target * 100:g}", "unknown": unknown}
+    return {"live": figures, "points": f"{target * 100:g}", "unknown": unknown}
 
 
 def _stop_rule(services: Services, survey: OpenedSurvey) -> tuple[int | None, str | None, str]:

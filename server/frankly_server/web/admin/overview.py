@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""List of surveys, and a survey's overview: its link, answers, results, next step and state."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+from urllib.parse import quote
+
+from apiflask import APIBlueprint
+from flask import Response, request
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.accounts import may
+from frankly_server.intake.times import next_release
+from frankly_server.services import Services
+from frankly_server.store.survey_states import MAIN
+from frankly_server.surveys.definition import SurveyDefinition, parse_value
+from frankly_server.surveys.live import band
+from frankly_server.surveys.older_versions import older_links
+from frankly_server.surveys.survey_state import MOVES
+from frankly_server.web.admin.estimates import found_of
+from frankly_server.web.admin.estimates_query import Asked
+from frankly_server.web.admin.estimates_sections import EstimatesTable
+from frankly_server.web.admin.forms import field, takes, ticked
+from frankly_server.web.admin.invitations import asks_for_invites, qr_code
+from frankly_server.web.admin.pages import attempt, go, render
+from frankly_server.web.admin.survey_page import OpenedSurvey, mine, show, survey_view
+from frankly_server.web.searching import without_slot
+from frankly_server.web.security import PATH, needs, person
+
+_PERMANENT: Final = ("close", "archive")
+_LINES: Final = 20
+"""Largest number of results on the overview; the estimates page has them all."""
+_DAYS: Final = 14
+_EVENTS: Final = 5
+
+
+def add_to(routes: APIBlueprint, services: Services) -> None:
+    """Add the pages."""
+    _add_list(routes, services)
+    _add_changes(routes, services)
+
+    @routes.get("/surveys/<survey_id>")
+    @survey_view(services, "viewer")
+    def overview(survey: OpenedSurvey) -> Response:
+        return _page(services, survey)
+
+    @routes.get("/surveys/<survey_id>/qr.svg")
+    @survey_view(services, "viewer")
+    def qr_file(survey: OpenedSurvey) -> Response:
+        if survey.summary.link is None:
+            raise InvalidInput(Problem.NOT_FOUND, "there is no link before the survey is published")
+        response = Response(qr_code(survey.summary.link, alone=True), content_type="image/svg+xml")
+        response.headers["Content-Disposition"] = f'attachment; filename="{survey.name}.svg"'
+        return response
+
+
+def _add_list(routes: APIBlueprint, services: Services) -> None:
+    @routes.get("/surveys")
+    @needs("viewer")
+    def surveys() -> Response:
+        released, found = services.intake.released(), mine(services)
+        listed = [(one, n := released.get(one.id, 0), next_step(one, n)) for one in found]
+        return render("surveys.html", surveys=listed, overdue=_overdue_backup(services))
+
+
+def _overdue_backup(services: Services) -> str | None:
+    """Return a warning for owners of the main organisation if no backup was made for long."""
+    by, allowed = person(), services.settings.backup_days
+    if by.organisation != MAIN or not may(by.role, "owner") or not allowed:
+        return None
+    newest, days = services.accounts.backed_up()
+    if days < allowed:
+        return None
+    found = (
+        f"The newest backup on record is {days} days old."
+        if newest
+        else f"No backup is on record since this server began {days} days ago."
+    )
+    return (
+        f"{found} If the database is lost, so are its surveys and answers: whoever "
+        "operates this server can run `frankly backup create` every day."
+    )
+
+
+def _add_changes(routes: APIBlueprint, services: Services) -> None:
+    @routes.post("/surveys/<survey_id>/move")
+    @survey_view(services, "admin")
+    @takes("move", "sure")
+    def move(survey: OpenedSurvey) -> Response:
+        return attempt(
+            lambda: _move(services, survey, field("move")),
+            lambda refused: _page(services, survey, refused),
+            survey.path(),
+        )
+
+    @routes.post("/surveys/<survey_id>/erase")
+    @survey_view(services, "admin")
+    @takes("name")
+    def erase(survey: OpenedSurvey) -> Response:
+        def act() -> None:
+            if field("name") != survey.name:
+                raise InvalidInput(
+                    Problem.FIELD_TYPE, f"nothing was erased: type {survey.name} to confirm", "name"
+                )
+            record = services.accounts.credential_recorder(person(), "reports erased", survey.name)
+            services.surveys.erase(survey.id, record)
+
+        return attempt(act, lambda refused: _page(services, survey, refused), survey.path())
+
+    @routes.post("/surveys/<survey_id>/duplicate")
+    @survey_view(services, "admin")
+    @takes()
+    def duplicate(survey: OpenedSurvey) -> Response:
+        recorder = partial(services.accounts.recorder, person(), "survey created")
+        survey_id = services.surveys.create(_copy(survey), person().organisation, recorder)
+        return go(f"{PATH}/surveys/{survey_id}/questions")
+
+
+def _move(services: Services, survey: OpenedSurvey, move: str) -> None:
+    """Change the survey's state. Raises InvalidInput(field_missing) unless the form says it is meant."""
+    if move in _PERMANENT and not ticked("sure"):
+        raise InvalidInput(
+            Problem.FIELD_MISSING, f"tick that you mean it: “{move}” cannot be undone", "sure"
+        )
+    by = person()
+    services.lifecycle.move(
+        survey.id,
+        move,
+        lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
+    )
+
+
+def _copy(survey: OpenedSurvey) -> SurveyDefinition:
+    """Return a survey's draft under another name and title, without its times."""
+    draft = survey.draft
+    for name in ("opens", "closes", "expires"):
+        draft.pop(name, None)
+    draft["title"] = {language: f"{text} (2)" for language, text in draft["title"].items()}
+    draft["name"] = f"{draft['name'][:62]}-2"
+    return parse_value(draft)
+
+
+def next_step(survey: OpenedSurvey, n: int) -> tuple[str, str]:
+    """Return what to do next in words, and the page for it (last part of its path).
+
+    n : number of released answers.
+    """
+    state = survey.state
+    if state == "draft":
+        return "Publish it", "publish"
+    has_results = n >= survey.definition.min_reports
+    if state in ("closed", "archived"):
+        if has_results:
+            return "Read the results", "estimates"
+        return ("Nothing", "") if state == "archived" else ("Archive it", "")
+    if state == "paused":
+        return "Resume or close it", ""
+    if has_results:
+        return "Read the results", "estimates"
+    tokens = survey.definition.tokens
+    is_invited = tokens is not None and tokens.key is None
+    return ("Invite people", "invitations") if is_invited else ("Share its link", "")
+
+
+def _page(
+    services: Services, survey: OpenedSurvey, refused: InvalidInput | None = None
+) -> Response:
+    documents = services.surveys.versions(survey.id)
+    days = services.intake.released_by_day(survey.id)
+    n, values = sum(days.values()), {}
+    if documents:
+        values = _shared(services, survey, documents) | _figures(services, survey, documents, n)
+    return show(
+        "overview.html",
+        survey,
+        "",
+        refused,
+        n=n,
+        days=dict(list(days.items())[-_DAYS:][::-1]),
+        earlier=sum(list(days.values())[:-_DAYS]),
+        step=next_step(survey, n),
+        moves=_moves(survey),
+        events=services.accounts.about(
+            person().organisation, (survey.name, survey.summary.name), _EVENTS
+        ),
+        form=request.form,
+        **values,
+    )
+
+
+def _moves(survey: OpenedSurvey) -> list[str]:
+    """Return the changes of state that are possible; a draft can only be archived."""
+    state = survey.state_row.state
+    if not survey.summary.version:
+        return [] if state == "archived" else ["archive"]
+    return [name for name, (sources, _) in MOVES.items() if state in sources]
+
+
+def _shared(
+    services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument]
+) -> dict[str, Any]:
+    """Return what the page needs to share the survey's link."""
+    link, newest = survey.summary.link or "", documents[-1]
+    language = newest.languages[0]
+    # The survey's own words: an e-mail has its language, and only it knows what to say.
+    consent = (newest.consent or {}).get(language, "")
+    mail = "\n\n".join(text for text in (consent, link) if text)
+    return {
+        "obstacles": services.surveys.obstacles(survey.id),
+        "older": older_links(services.surveys.open_versions(survey.id), newest.version),
+        "invites": asks_for_invites(services, survey),
+        "needs_token": newest.token is not None,
+        "is_changed": not services.surveys.is_draft_published(survey.id),
+        "picture": qr_code(link),
+        "mail": mail,
+        "mail_link": f"mailto:?subject={quote(newest.title[language])}&body={quote(mail)}",
+    }
+
+
+def _figures(
+    services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument], n: int
+) -> dict[str, Any]:
+    """Return numbers of answers, and a line about the results of each question."""
+    now, accepted = services.surveys.now(), services.intake.accepted(survey.id)
+    values: dict[str, Any] = {
+        # Exact numbers of what has arrived would show when a person answers.
+        "received": band(accepted),
+        "waits": accepted > n,
+        "next_release": min(next_release(one.release_every, now) for one in documents),
+        "results": [],
+    }
+    if n:
+        with without_slot(services.analyses):
+            try:
+                query = Asked()
+                found = found_of(services, survey.id, documents, query, completion=False)
+                values["results"] = [
+                    (section.text, [_result(group) for group in section.groups])
+                    for section in found.sections
+                ]
+            except InvalidInput as error:
+                values["unknown"] = error.detail
+    return values | {"most": _LINES}
+
+
+def _result(table: EstimatesTable) -> str:
+    """Return one sentence about a question's result."""
+    if table.status == "insufficient":
+        return f"No result yet: {table.n:,} of the {table.needed:,} answers that it needs are released."
+    return next(iter((*table.sentences.findings, *table.sentences.limits)), "")
