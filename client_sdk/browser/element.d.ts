@@ -26,6 +26,10 @@ export interface FranklyAttributes {
   "final-surveys"?: string;
   store?: string;
   token?: string;
+  /** An https address, shown after the answer. */
+  "return-to"?: string;
+  /** Shown after the answer. */
+  "completion-code"?: string;
 }
 
 /** Strings by language, for languages that the element does not include. */

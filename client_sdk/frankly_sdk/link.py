@@ -17,8 +17,13 @@ from frankly_sdk.errors import InsecureTransport, LinkError
 _PATH = re.compile(r"/s/([0-9a-f]{32})", re.ASCII)
 # Default ports, which an origin omits.
 _PORTS = {"https": 443, "http": 80}
-# A personal link ends with an invite code (docs/protocol.md §10).
-_PIN = re.compile(r"sha256=([0-9a-f]{64})(?:&invite=([0-9A-Za-z-]{16,19}))?", re.ASCII)
+# A personal link has an invite code (docs/protocol.md §10). A panel's id of a person is for the hosted
+# page alone, which puts it into an address: there, . and .. would be other folders.
+_PIN = re.compile(
+    r"sha256=([0-9a-f]{64})(?:&invite=([0-9A-Za-z-]{16,19}))?"
+    r"(?:&id=(?!\.{1,2}\Z)[A-Za-z0-9._~-]{1,128})?",
+    re.ASCII,
+)
 _FORM = "a survey link looks like https://host/s/ID#sha256=…: copy all of it"
 
 

@@ -32,13 +32,14 @@ def test_a_code_is_sent_as_its_token(server: FakeServer, tmp_path: Path) -> None
 
 def test_a_personal_link_needs_no_token(server: FakeServer, tmp_path: Path) -> None:
     code = new_code()
-    link = f"{server.link}&invite={code}"
+    link = f"{server.link}&invite={code}&id=person-7"
     with open_client(link, tmp_path / "s.db", transport=server, clock=server.clock) as client:
         assert client.answer(ANSWER).status == "sent"
     assert sent_token(server) == encode_token(token_of_code(code, server.document.survey))
     for request in server.requests:
-        assert code not in request.url
-        assert code.encode() not in (request.body or b"")
+        for kept in (code, "person-7"):
+            assert kept not in request.url
+            assert kept.encode() not in (request.body or b"")
 
 
 def test_a_mistyped_code_draws_nothing_and_can_be_corrected(

@@ -63,6 +63,41 @@ def test_a_personal_link_has_a_code_that_is_never_shown() -> None:
         assert code not in str(error)
 
 
+CODE = "7Q2M-0000-ABCD-WXYZ"
+TAILS: dict[str, tuple[bool, str | None]] = {
+    "&id=abc123": (True, None),
+    "&id=a.B_~-9": (True, None),
+    "&id=...": (True, None),
+    "&id=" + "7" * 128: (True, None),
+    f"&invite={CODE}&id=x": (True, CODE),
+    "&id=" + "7" * 129: (False, None),
+    "&id=": (False, None),
+    "&id=.": (False, None),
+    "&id=..": (False, None),
+    "&id=%2e": (False, None),
+    "&id=a/b": (False, None),
+    "&id=a b": (False, None),
+    "&id=a{id}": (False, None),
+    "&id=\u0661": (False, None),
+    "&id=a&id=b": (False, None),
+    "&id=a&x=b": (False, None),
+    f"&id=x&invite={CODE}": (False, None),
+    "&ID=a": (False, None),
+}
+"""What may follow a pin: whether the link is read, and the invite code in it. The browser SDK has the same."""
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_an_id_of_a_panel_is_ignored_and_anything_else_refused(tail: str) -> None:
+    is_read, invite = TAILS[tail]
+    if is_read:
+        link = SurveyLink.parse(f"https://host/s/{ID}#sha256={PIN}{tail}")
+        assert link == SurveyLink("https://host", ID, f"sha256:{PIN}", invite)
+    else:
+        refusal(LinkError, SurveyLink.parse, f"https://host/s/{ID}#sha256={PIN}{tail}")
+    refusal(LinkError, SurveyLink.parse, f"https://host/s/{ID}#{tail[1:]}")  # nothing is pinned
+
+
 @pytest.mark.parametrize(("text", "error"), BAD, ids=range(len(BAD)))
 def test_other_links_are_refused(text: str, error: type[LinkError]) -> None:
     assert type(refusal(LinkError, SurveyLink.parse, text)) is error

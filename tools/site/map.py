@@ -120,6 +120,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("texts of the browser's errors", "client_sdk/browser/src/texts.js:TEXTS"),
         ("colours and layout of the element", "client_sdk/browser/src/styles.js"),
         ("the element's attributes, events and pages", "client_sdk/browser/src/element.js"),
+        ("the way back to a panel", "client_sdk/browser/src/panel.js:wayBack"),
     ),
     "Surveys, intake and release": (
         ("the ids that the wizard makes from a label", "frankly_server.surveys.editing:slug"),

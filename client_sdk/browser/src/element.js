@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `<frankly-survey link="https://host/s/ID#sha256=…">`: shows and explains a survey, randomises, sends and confirms the
- * answer. Attributes: link, lang, cap, final-surveys, store, token, served (the survey's server served this page). Properties:
+ * answer. Attributes: link, lang, cap, final-surveys, store, token, return-to, completion-code, served (the survey's server served this page). Properties:
  * `options` for `Client.open`, `strings` for more languages, `token`. Events: `frankly-opened`, `-planned`, `-sealed`, `-sent`,
  * `-queued`, `-refused`, `-language` and `-error`; none depends on the answers.
  */
@@ -11,6 +11,7 @@ import { AlreadyAnswered, FranklyError, NetworkError, speak, unless } from "./er
 import { explain } from "./explain.js";
 import { Field, follow, make } from "./fields.js";
 import { label, sent } from "./label_view.js";
+import { wayBack } from "./panel.js";
 import { CSS } from "./styles.js";
 import { openQuestions, questionsOf } from "./survey.js";
 import { inWords } from "./texts.js";
@@ -321,10 +322,11 @@ export class FranklySurvey extends Base {
       const strings = stringsFor(language, this.strings);
       const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[status === "refused" && code.startsWith("token_") ? "spent" : status];
       this.#show(language, () => [make("h1", { part: "title" }, survey.title[language]), make("p", { id: "status", role: "status", part: "status", tabindex: "-1" }, said),
+        ...(status === "refused" ? [] : wayBack(this, strings)),
         ...(status === "sent" && report ? [sent(survey, report, strings, language)] : [])]);
     };
     this.#draw();
-    if (!before) this.#root.getElementById("status")?.focus();
+    if (!before && this.#root.activeElement?.id !== "back") this.#root.getElementById("status")?.focus();
     if (status !== "queued") return;
     const off = client.on("*", ({ name, survey: of, code: since }) => {
       if (of !== survey.survey || (name !== "sent" && name !== "refused")) return;

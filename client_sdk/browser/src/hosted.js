@@ -7,7 +7,7 @@
 import { preview } from "./preview.js";
 
 const { pathname, hash, href } = location, main = /** @type {HTMLElement} */ (document.querySelector("main"));
-const pin = /^#sha256=([0-9a-f]{64})(?:&invite=[0-9A-Za-z-]+)?$/.exec(hash)?.[1], path = `/v1${pathname.replace(/^\/s\//, "/surveys/")}/document${pin ? `?digest=sha256:${pin}` : ""}`;
+const pin = /^#sha256=([0-9a-f]{64})(?:&invite=[0-9A-Za-z-]+)?(?:&id=[\w.~-]+)?$/.exec(hash)?.[1], path = `/v1${pathname.replace(/^\/s\//, "/surveys/")}/document${pin ? `?digest=sha256:${pin}` : ""}`;
 /** @type {Map<string, Promise<Response>>} */
 const early = new Map();
 // These requests replace the same requests of the SDK. They contain no information beyond the page's address.
@@ -39,7 +39,14 @@ Promise.all([import("./element.js"), import("./seams.js")]).then(([{ FranklySurv
   survey.options = /** @type {import("../frankly.d.ts").Options} */ ({ [SEAMS]: { fetch: fetcher } });
   survey.setAttribute("served", "");
   survey.hidden = true; // hidden while it has no content
-  const open = () => survey.setAttribute("link", location.href);
+  const { returnTo, completionCode } = main.dataset;
+  const open = () => {
+    // The panel's id of the person is known only here. Its characters stay as they are in an address.
+    const id = /&id=([\w.~-]+)$/.exec(location.hash)?.[1] ?? "";
+    if (returnTo) survey.setAttribute("return-to", returnTo.replace("{id}", id));
+    survey.setAttribute("link", location.href);
+  };
+  if (completionCode) survey.setAttribute("completion-code", completionCode);
   open();
   globalThis.addEventListener("hashchange", open); // the visitor has followed a link with another pin
   survey.addEventListener("frankly-language", (event) => {

@@ -5,10 +5,10 @@ import { DocumentRejected, InsecureTransport, LinkError } from "./errors.js";
 
 /** `invite`: the code of a personal link. @typedef {{origin: string, survey: string, digest: string | null, invite: string | null}} SurveyLink */
 
-/** Read a link; throws LinkError, or InsecureTransport for an http:// address of another machine. @returns {SurveyLink} */
+/** Read a link; a panel's id in it is for the hosted page alone. Throws LinkError, or InsecureTransport for an http:// address of another machine. @returns {SurveyLink} */
 export function readLink(/** @type {string} */ text) {
   const url = requireSecure(text);
-  const path = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname), pin = /^#sha256=([0-9a-f]{64})(?:&invite=([0-9A-Za-z-]{16,19}))?$/.exec(url.hash);
+  const path = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname), pin = /^#sha256=([0-9a-f]{64})(?:&invite=([0-9A-Za-z-]{16,19}))?(?:&id=(?!\.\.?$)[\w.~-]{1,128})?$/.exec(url.hash);
   if (!path || url.search || (url.hash && !pin)) throw new LinkError("link", "link_form");
   return { origin: url.origin, survey: path[1], digest: pin && `sha256:${pin[1]}`, invite: pin?.[2] ?? null };
 }

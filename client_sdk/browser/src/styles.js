@@ -59,7 +59,9 @@ input { inline-size: 1.25em; block-size: 1.25em; margin: 0; flex: none; accent-c
 .error { color: var(--wrong); font-weight: 600; margin: .25em 0 0; }
 .error:empty { display: none; }
 .note { font-size: .9em; margin: 0 0 .3em; }
-button { font: inherit; font-weight: 600; background: var(--accent); color: var(--on-accent); border: 0; border-radius: 8px; padding: .8em 1.4em; min-block-size: 2.75em; cursor: pointer; }
+button, .back { font: inherit; font-weight: 600; background: var(--accent); color: var(--on-accent); border: 0; border-radius: 8px; padding: .8em 1.4em; min-block-size: 2.75em; cursor: pointer; }
+.back { display: inline-block; text-decoration: none; }
+code { font-size: 1.1em; font-weight: 600; user-select: all; }
 button[disabled] { opacity: .6; cursor: progress; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 select, [type="text"], [type="number"] { font: inherit; color: inherit; background: light-dark(#fff, #10191c); border: 1px solid var(--line); border-radius: 6px; padding: .4em .6em; min-block-size: 2.75em; max-inline-size: 100%; }

@@ -42,6 +42,8 @@ export const strings = {
   "queued": "Vielen Dank. Ihre zufällig veränderte Antwort ist auf diesem Gerät verschlossen. Sie wird gesendet, solange diese Seite offen ist oder wenn Sie sie wieder öffnen, bis die Umfrage endet.",
   "refused": "Die Umfrage nimmt keine Antworten mehr an. Von Ihnen wurde nichts gespeichert.",
   "before": "Dieses Gerät hat schon geantwortet; die erste Antwort gilt.",
+  "completion": "Ihr Abschluss-Code: {code}. Er ist für alle gleich und sagt nichts über Ihre Antworten.",
+  "back": "Zurück zur Seite, von der Sie kommen",
   "failed": "Diese Umfrage kann hier nicht beantwortet werden. Es wurde nichts gesendet.",
   "was_sent": "Was gesendet wurde",
   "sent_fits": "„{question}“: Was gesendet wurde, passt zu {answers}.",

@@ -42,6 +42,8 @@ export const strings = {
   "queued": "Thank you. Your randomised answer is sealed on this device. It is sent while this page is open, or when you open it again, until the survey closes.",
   "refused": "The survey no longer accepts answers. None of your answers was kept.",
   "before": "This device has answered already; the first answer stands.",
+  "completion": "Your completion code: {code}. It is the same for everybody and says nothing about your answers.",
+  "back": "Back to where you came from",
   "failed": "This survey cannot be answered here. Nothing was sent.",
   "was_sent": "What was sent",
   "sent_fits": "“{question}”: what was sent fits {answers}.",

@@ -42,6 +42,8 @@ export const strings = {
   "queued": "Gracias. Su respuesta aleatoria está sellada en este dispositivo. Se enviará mientras esta página esté abierta, o cuando la abra de nuevo, hasta que se cierre la encuesta.",
   "refused": "La encuesta ya no acepta respuestas. No se guardó nada de usted.",
   "before": "Este dispositivo ya ha respondido; vale la primera respuesta.",
+  "completion": "Su código de finalización: {code}. Es el mismo para todas las personas y no dice nada sobre sus respuestas.",
+  "back": "Volver a la página de la que viene",
   "failed": "No se puede responder aquí a esta encuesta. No se envió nada.",
   "was_sent": "Qué se envió",
   "sent_fits": "«{question}»: lo que se envió encaja con {answers}.",

@@ -42,6 +42,8 @@ export const strings = {
   "queued": "Merci. Votre réponse modifiée au hasard est scellée sur cet appareil. Elle sera envoyée tant que cette page est ouverte, ou quand vous la rouvrirez, jusqu’à la fin de l’enquête.",
   "refused": "L’enquête n’accepte plus de réponses. Rien de vous n’a été conservé.",
   "before": "Cet appareil a déjà répondu ; la première réponse est valable.",
+  "completion": "Votre code de fin : {code}. Il est le même pour tout le monde et ne dit rien de vos réponses.",
+  "back": "Revenir à la page d’où vous venez",
   "failed": "On ne peut pas répondre ici à cette enquête. Rien n’a été envoyé.",
   "was_sent": "Ce qui a été envoyé",
   "sent_fits": "« {question} » : ce qui a été envoyé s’accorde avec {answers}.",

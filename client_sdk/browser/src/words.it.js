@@ -42,6 +42,8 @@ export const strings = {
   "queued": "Grazie. La sua risposta resa casuale è sigillata su questo dispositivo. Sarà inviata mentre questa pagina è aperta, o quando la riaprirà, fino alla chiusura dell’indagine.",
   "refused": "L’indagine non accetta più risposte. Di lei non è stato conservato nulla.",
   "before": "Questo dispositivo ha già risposto; vale la prima risposta.",
+  "completion": "Il suo codice di completamento: {code}. È uguale per tutti e non dice nulla delle sue risposte.",
+  "back": "Torna alla pagina di provenienza",
   "failed": "Qui non si può rispondere a questa indagine. Non è stato inviato nulla.",
   "was_sent": "Che cosa è stato inviato",
   "sent_fits": "«{question}»: ciò che è stato inviato si accorda con {answers}.",

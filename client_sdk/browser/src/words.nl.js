@@ -42,6 +42,8 @@ export const strings = {
   "queued": "Dank u. Uw door loting veranderde antwoord is op dit apparaat verzegeld. Het wordt verstuurd zolang deze pagina open is, of als u haar weer opent, tot de enquête sluit.",
   "refused": "De enquête neemt geen antwoorden meer aan. Van u is niets bewaard.",
   "before": "Dit apparaat heeft al geantwoord; het eerste antwoord geldt.",
+  "completion": "Uw afrondingscode: {code}. Die is voor iedereen gelijk en zegt niets over uw antwoorden.",
+  "back": "Terug naar waar u vandaan kwam",
   "failed": "Deze enquête kan hier niet worden beantwoord. Er is niets verstuurd.",
   "was_sent": "Wat is verstuurd",
   "sent_fits": "“{question}”: wat is verstuurd, past bij {answers}.",

@@ -42,6 +42,8 @@ export const strings = {
   "queued": "Dziękujemy. Twoja losowo zmieniona odpowiedź jest zapieczętowana na tym urządzeniu. Zostanie wysłana, gdy ta strona jest otwarta lub gdy otworzysz ją ponownie, aż do zamknięcia ankiety.",
   "refused": "Ankieta nie przyjmuje już odpowiedzi. Niczego od ciebie nie zachowano.",
   "before": "Z tego urządzenia już odpowiedziano; liczy się pierwsza odpowiedź.",
+  "completion": "Twój kod ukończenia: {code}. Jest taki sam dla wszystkich i nic nie mówi o twoich odpowiedziach.",
+  "back": "Wróć na stronę, z której przychodzisz",
   "failed": "Na tę ankietę nie można tu odpowiedzieć. Niczego nie wysłano.",
   "was_sent": "Co wysłano",
   "sent_fits": "„{question}”: to, co wysłano, pasuje do odpowiedzi: {answers}.",

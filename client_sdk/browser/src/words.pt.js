@@ -42,6 +42,8 @@ export const strings = {
   "queued": "Obrigado. A sua resposta sorteada está lacrada neste aparelho. Será enviada enquanto esta página estiver aberta, ou quando a abrir de novo, até a pesquisa fechar.",
   "refused": "A pesquisa não aceita mais respostas. Nada seu foi guardado.",
   "before": "Este aparelho já respondeu; vale a primeira resposta.",
+  "completion": "O seu código de conclusão: {code}. É o mesmo para todos e não diz nada sobre as suas respostas.",
+  "back": "Voltar à página de onde você veio",
   "failed": "Não é possível responder a esta pesquisa aqui. Nada foi enviado.",
   "was_sent": "O que foi enviado",
   "sent_fits": "“{question}”: o que foi enviado combina com {answers}.",

@@ -42,6 +42,8 @@ export const strings = {
   "queued": "Teşekkürler. Rastgeleleştirilmiş yanıtınız bu cihazda mühürlendi. Anket kapanana kadar, bu sayfa açıkken veya yeniden açtığınızda gönderilecek.",
   "refused": "Anket artık yanıt almıyor. Sizden hiçbir şey saklanmadı.",
   "before": "Bu cihaz zaten yanıt verdi; ilk yanıt geçerlidir.",
+  "completion": "Tamamlama kodunuz: {code}. Herkes için aynıdır ve yanıtlarınız hakkında hiçbir şey söylemez.",
+  "back": "Geldiğiniz sayfaya dön",
   "failed": "Bu anket burada yanıtlanamaz. Hiçbir şey gönderilmedi.",
   "was_sent": "Ne gönderildi",
   "sent_fits": "“{question}”: gönderilen şuna uyar: {answers}.",

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look of a survey's hosted page: a colour and a logo. Neither is in the signed document."""
+"""Look of a survey's hosted page, and the way back to a panel. None of it is in the signed document."""
 
 import base64
 import binascii
 import re
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -16,6 +17,14 @@ MAX_LOGO_BYTES: Final = 64 * 1024
 DEFAULT_ACCENT: Final = "#0b5c6b"
 _COLOUR: Final = re.compile(r"#[0-9a-f]{6}", re.ASCII)
 _LOGO: Final = re.compile(r"data:(image/(?:png|jpeg|webp));base64,([A-Za-z0-9+/]+={0,2})", re.ASCII)
+MAX_RETURN: Final = 500
+_PART: Final = r"[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=%-]*"
+# Names of hosts without user and without {id}: where people go is decided here, never by a link.
+_RETURN: Final = re.compile(
+    rf"https://[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{{1,5}})?([/?]{_PART}(\{{id\}}{_PART})?)?",
+    re.ASCII,
+)
+_CODE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _WANTED: Final = f"a PNG, JPEG or WebP image of at most {MAX_LOGO_BYTES // 1024} KB"
 
 
@@ -61,6 +70,35 @@ def _colour(value: Any) -> str:
     return value.lower()
 
 
+def _return_to(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > MAX_RETURN or not _is_return(value):
+        raise custom(
+            Problem.DEFINITION_INVALID,
+            f"write an address such as https://panel.example/done?id={{id}}: https, at most "
+            f"{MAX_RETURN} ASCII characters, without spaces, user name and #; {{id}} at most once, "
+            "after the host",
+        )
+    return value
+
+
+def _is_return(value: str) -> bool:
+    if not _RETURN.fullmatch(value):
+        return False
+    try:
+        return urlsplit(value).port != 0
+    except ValueError:  # a port above 65535, or brackets that browsers read otherwise
+        return False
+
+
+def _code(value: Any) -> str:
+    if not isinstance(value, str) or not _CODE.fullmatch(value):
+        raise custom(
+            Problem.DEFINITION_INVALID,
+            "write a code such as C1A2B3, as text: 1 to 64 of A-Z, a-z, 0-9, - and _",
+        )
+    return value
+
+
 Colour = Annotated[
     str, BeforeValidator(_colour), json_schema("A colour.", pattern="^#[0-9A-Fa-f]{6}$")
 ]
@@ -72,13 +110,31 @@ Logo = Annotated[
     ),
 ]
 
+ReturnTo = Annotated[
+    str,
+    BeforeValidator(_return_to),
+    json_schema(
+        "An https address; {id} stands for the panel's id of a person.",
+        pattern=r"^https://[!-~]*$",
+        maxLength=MAX_RETURN,
+    ),
+]
+CompletionCode = Annotated[
+    str, BeforeValidator(_code), json_schema("A code.", pattern="^[A-Za-z0-9_-]{1,64}$")
+]
+
 
 class PageDefinition(ClosedModel):
     """The look of the hosted page. A change shows at once, without a new version.
 
     accent : colour of buttons and pictures; the page uses the nearest shades with enough contrast.
     logo : shown above the survey.
+    return_to : where a panel wants people back, shown after the answer. {id}, at most once and after
+    the host, becomes what follows `&id=` in the fragment of a person's link, or nothing.
+    completion_code : shown after the answer, for people to type at the panel.
     """
 
     accent: Colour | None = None
     logo: Logo | None = None
+    return_to: ReturnTo | None = None
+    completion_code: CompletionCode | None = None

@@ -15,6 +15,7 @@ import hashlib
 import json
 import re
 from functools import lru_cache
+from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +25,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys.page_definition import image_of
+from frankly_server.surveys.page_definition import PageDefinition, image_of
 from frankly_server.web import page_look, reading
 from frankly_server.web.front import closed_survey, unknown_survey
 from frankly_server.web.models import PageText
@@ -57,7 +58,7 @@ _PAGE: Final = """<!doctype html>
 <link rel="modulepreload" href="{folder}app.js" integrity="{app}">
 <link rel="modulepreload" href="{folder}verifier.js" integrity="{verifier}">
 </head>
-<body>{logo}<main><noscript>
+<body>{logo}<main{panel}><noscript>
 <p>Your answers are randomised on your device, before anything is sent. That needs JavaScript, which is switched off
 here; switch it on to answer this survey.</p>
 </noscript></main></body>
@@ -131,16 +132,23 @@ def import_map(served: dict[str, bytes], origin: str = "", folder: str = "/sdk/v
     return json.dumps({"integrity": modules}, indent=0)
 
 
+def panel_attributes(look: PageDefinition) -> str:
+    """Return attributes for hosted.js with the way back to a panel, escaped; "" if there is none."""
+    own = {"return-to": look.return_to, "completion-code": look.completion_code}
+    return "".join(f' data-{name}="{escape(value)}"' for name, value in own.items() if value)
+
+
 def hosted_page(
     scripts: dict[str, dict[str, bytes]] | None = None,
     style: str | None = None,
     accent: str | None = None,
     logo: str | None = None,
+    panel: str = "",
 ) -> tuple[str, str]:
     """Return the page and its Content-Security-Policy, with hashes of the inline map and style.
 
     scripts, style : by default `page_files` and hosted.css. accent : the survey's own colour. logo :
-    path of its logo.
+    path of its logo. panel : `panel_attributes`.
     """
     served = {name: content["identity"] for name, content in (scripts or page_files()).items()}
     modules = import_map(served, folder=_PAGE_FILES)
@@ -151,6 +159,7 @@ def hosted_page(
         "modules": modules,
         "style": style,
         "logo": f'<header><img src="{logo}" alt=""></header>' if logo else "",
+        "panel": panel,
         "folder": _PAGE_FILES,
         "script": integrity(served["hosted.js"]),
         "app": integrity(served["app.js"]),
@@ -199,8 +208,8 @@ def _add_page(
     routes: APIBlueprint, services: Services, scripts: dict[str, dict[str, bytes]], style: str
 ) -> None:
     @lru_cache(maxsize=64)
-    def rendered(accent: str | None, logo: str | None) -> tuple[dict[str, bytes], str]:
-        content, policy = hosted_page(scripts, style, accent, logo)
+    def rendered(accent: str | None, logo: str | None, panel: str) -> tuple[dict[str, bytes], str]:
+        content, policy = hosted_page(scripts, style, accent, logo, panel)
         text = content.encode()
         return {"gzip": gzip.compress(text, 9, mtime=0), "identity": text}, policy
 
@@ -233,7 +242,8 @@ def _add_page(
                 return pages[refused.problem]()
             raise
         look = services.surveys.page(identity)
-        text, policy = rendered(look.accent, f"/s/{identity}/logo" if look.logo else None)
+        logo_path = f"/s/{identity}/logo" if look.logo else None
+        text, policy = rendered(look.accent, logo_path, panel_attributes(look))
         response = _encoded(text, "text/html; charset=utf-8")
         response.headers["Content-Security-Policy"] = policy
         return response

@@ -8,7 +8,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.page_definition import MAX_LOGO_BYTES, image_of, logo_text
 from frankly_server.web import page_look
-from frankly_server.web.hosted import files
+from frankly_server.web.hosted import files, hosted_page
 
 from tests.frankly_server.web.site import Site, check_problem
 from tests.pixels import PNG
@@ -70,7 +70,45 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "text that is no base64": ('logo: "data:image/png;base64,iVBORw0KGgo"', "page.logo"),
     "something else": ("font: serif", "page.font"),
+    "no code": ('completion_code: ""', "page.completion_code"),
+    "a long code": (f"completion_code: {'A' * 65}", "page.completion_code"),
+    "a code with a space": ('completion_code: "C1 A2"', "page.completion_code"),
+    "a code in other letters": ('completion_code: "Ж1"', "page.completion_code"),
+    "a code with markup": ('completion_code: "<b>"', "page.completion_code"),
+    "a list of codes": ("completion_code: [A, B]", "page.completion_code"),
 }
+ADDRESSES = {
+    "no address": "",
+    "no encryption": "http://panel.example/done",
+    "a script": "javascript:alert(1)",
+    "a data address": "data:text/html,x",
+    "no scheme": "//panel.example/done",
+    "no host": "https:///done",
+    "an empty label": "https://panel..example/",
+    "a user": "https://me@panel.example/",
+    "a user and a password": "https://me:secret@panel.example/",
+    "a backslash": "https://panel.example\\\\@evil.example/",
+    "a fragment": "https://panel.example/#done",
+    "a space": "https://panel.example/a b",
+    "a line break": "https://panel.example/a\\nb",
+    "a control character": "https://panel.example/\\x01",
+    "other letters": "https://panel.example/é",
+    "another host's letters": "https://pänel.example/",
+    "quotes": 'https://panel.example/\\"x',
+    "a tag": "https://panel.example/<b>",
+    "a port that does not exist": "https://panel.example:65536/",
+    "port 0": "https://panel.example:0/",
+    "an id as host": "https://{id}/done",
+    "an id in the host": "https://a{id}.example/done",
+    "an id as port": "https://panel.example:{id}/",
+    "an id beside the host": "https://panel.example{id}",
+    "two ids": "https://panel.example/{id}?id={id}",
+    "another name": "https://panel.example/{name}",
+    "an open brace": "https://panel.example/{id",
+    "a large address": "https://panel.example/" + "a" * 480,
+}
+BAD |= {name: (f'return_to: "{text}"', "page.return_to") for name, text in ADDRESSES.items()}
+BAD["an address as a list"] = ("return_to: [a]", "page.return_to")
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -79,6 +117,40 @@ def test_a_look_that_cannot_be_shown_is_refused_at_its_field(name: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_definition(with_page(page))
     assert caught.value.field == field
+    if field == "page.return_to":
+        assert "write an address such as https://panel.example/done?id={id}" in caught.value.detail
+
+
+GOOD = (
+    "https://app.prolific.com/submissions/complete?cc=C1A2B3",
+    "https://panel.example",
+    "https://panel.example:8443?id={id}",
+    "https://panel.example/{id}",
+    "https://xn--pnel-loa.example/a/{id}/b?c=('d')&e=%20;f=[g]@h",
+    "https://panel.example/" + "a" * 478,
+)
+
+
+@pytest.mark.parametrize("address", GOOD)
+def test_addresses_of_panels_are_kept_as_they_are(address: str) -> None:
+    page = parse_definition(with_page(f'return_to: "{address}"')).page
+    assert page is not None
+    assert (page.return_to, page.completion_code) == (address, None)
+
+
+def test_the_way_back_is_escaped_and_in_no_signed_document(fresh_site: Site) -> None:
+    site, surveys = fresh_site, fresh_site.services.surveys
+    assert "<main><noscript>" in site.client.get(f"/s/{site.survey}").text
+    before, text = surveys.publish(site.survey), surveys.draft(site.survey).to_yaml().decode()
+    for code in ("1e5", "-_Z"):  # as text: a number would lose its form
+        page = f"return_to: \"https://panel.example/?a='{{id}}'&b=1\", completion_code: {code}"
+        surveys.apply(parse_definition(f"{text}page: {{{page}}}\n".encode()))
+        assert surveys.is_draft_published(site.survey)
+        assert surveys.publish(site.survey).digest == before.digest
+        shown = site.client.get(f"/s/{site.survey}")
+        address = "https://panel.example/?a=&#x27;{id}&#x27;&amp;b=1"
+        assert f'<main data-return-to="{address}" data-completion-code="{code}">' in shown.text
+        assert shown.headers["Content-Security-Policy"] == hosted_page()[1]
 
 
 def test_a_logo_that_is_too_large_is_refused() -> None:
