@@ -42,7 +42,7 @@ _OF_QUESTION: Final = ("title", "language", "question", "choices", "one_level")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ABOUT: Final = (
     *("languages", "title-", "consent-", "min_reports", "expected_reports", "closes"),
-    *("accent", "logo", "no_logo"),
+    *("accent", "logo", "no_logo", "return_to", "completion_code"),
 )
 """Fields about the survey, except the choice of invitations, which a file with a key makes."""
 _ITEM: Final = {"text": "item_text", "choices": "item_choices"}
@@ -233,15 +233,19 @@ def _with_about(survey: OpenedSurvey) -> Draft:
 
 
 def _page(page: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the form's colour and logo; None for the usual ones."""
-    accent = field("accent") if "accent" in request.form else page.get("accent")
+    """Return the form's colour, logo and way back to a panel; None for the usual ones."""
+    own = {
+        name: field(name) if name in request.form else page.get(name)
+        for name in ("accent", "return_to", "completion_code")
+    }
+    if own["accent"] == DEFAULT_ACCENT:
+        own["accent"] = None
     upload = request.files.get("logo")
     # One byte more than allowed, so that a file that is too large is refused.
     image = upload.read(MAX_LOGO_BYTES + 1) if upload and upload.filename else b""
     if image and ticked("no_logo"):
         raise InvalidInput(Problem.UNSUPPORTED, "choose a logo, or remove it, not both", "logo")
-    logo = logo_text(image) if image else None if ticked("no_logo") else page.get("logo")
-    own = {"accent": None if accent == DEFAULT_ACCENT else accent, "logo": logo}
+    own["logo"] = logo_text(image) if image else None if ticked("no_logo") else page.get("logo")
     return {name: value for name, value in own.items() if value} or None
 
 
