@@ -305,10 +305,15 @@ class Accounts:
         with self._database.reading("read trail") as tx:
             return tx.audit.newest(organisation, before, limit)
 
-    def about(self, organisation: str, subjects: Sequence[str], limit: int) -> Sequence[AuditEvent]:
-        """Return an organisation's events about one of these subjects, newest first."""
+    def about(
+        self, organisation: str, subjects: Sequence[str], limit: int, action: str | None = None
+    ) -> Sequence[AuditEvent]:
+        """Return an organisation's events about one of these subjects, newest first.
+
+        action : only events with this action.
+        """
         with self._database.reading("read trail") as tx:
-            return tx.audit.about(organisation, subjects, limit)
+            return tx.audit.about(organisation, subjects, limit, action)
 
     def backed_up(self) -> tuple[str | None, int]:
         """Return the time of the newest backup on record, and the days since then.

@@ -19,6 +19,7 @@ from frankly_server.lazy import LazyModule
 from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys import survey_templates
 from frankly_server.surveys.older_versions import older_links
+from frankly_server.surveys.surveys import ERASED
 from frankly_server.whole_report import cost_words, level_table, report_json
 
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
         # The prompt goes to standard error, because a program may read standard output.
         click.confirm(f"Delete every report of {name}? This cannot be undone", abort=True, err=True)
     with open_services() as services:
-        erased = services.surveys.erase(name, command_record(services, "reports erased", name))
+        erased = services.surveys.erase(name, command_record(services, ERASED, name))
     respond(
         as_json,
         {

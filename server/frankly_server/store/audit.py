@@ -74,10 +74,18 @@ class AuditTrail(TableAccess):
         query = select(audit_events).where(audit_events.c.organisation == organisation)
         return self._first(AuditEvent, query.order_by(audit_events.c.position).limit(1))
 
-    def about(self, organisation: str, subjects: Sequence[str], limit: int) -> list[AuditEvent]:
-        """Return at most `limit` events about one of these subjects, newest first."""
-        ours = audit_events.c.organisation == organisation
-        return self._newest(ours & audit_events.c.subject.in_(subjects), limit)
+    def about(
+        self, organisation: str, subjects: Sequence[str], limit: int, action: str | None = None
+    ) -> list[AuditEvent]:
+        """Return at most `limit` events about one of these subjects, newest first.
+
+        action : only events with this action.
+        """
+        condition = audit_events.c.organisation == organisation
+        condition &= audit_events.c.subject.in_(subjects)
+        if action is not None:
+            condition &= audit_events.c.action == action
+        return self._newest(condition, limit)
 
     def _newest(self, condition: ColumnElement[bool], limit: int) -> list[AuditEvent]:
         query = select(audit_events).where(condition).order_by(audit_events.c.position.desc())

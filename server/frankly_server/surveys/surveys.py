@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from json import loads
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from frankly_protocol import canonical
 from frankly_protocol.audit import ReportLevel
@@ -83,6 +83,10 @@ class Summary:
     version: int
     link: str | None
     last: datetime | None = None
+
+
+ERASED: Final = "answers erased"
+"""Action of the audit trail for `Surveys.erase`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ NO_PAGES = {
     "/admin/surveys/<survey_id>/versions/<int:version>",
     "/admin/surveys/<survey_id>/jobs/<job_id>/state",
     "/admin/surveys/<survey_id>/estimates/download",
-    "/admin/surveys/<survey_id>/qr.svg",
+    "/admin/surveys/<survey_id>/qr.png",
 }
 
 
@@ -34,6 +34,9 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     _publish(desk)
     link = page.locator("pre").first.inner_text()
     desk.check("overview-new")
+    desk.follow(page.get_by_role("link", name="Notice to print"))
+    desk.check("notice", again=True)
+    desk.follow(page.get_by_role("link", name="Run", exact=True))
     desk.follow(page.get_by_role("link", name="Embed", exact=True).first)
     snippets = page.locator("pre").all_inner_texts()
     desk.check("embed")
@@ -249,7 +252,8 @@ def _run(desk: Desk) -> None:
     page.get_by_text("Erase the answers …").press("Enter")
     page.get_by_label("To confirm, type").fill("study")
     desk.press_refused("Erase the answers", 422)
-    assert page.get_by_text("nothing was erased: type study-habits to confirm").count() >= 1
+    assert page.get_by_text("Nothing was erased: type study-habits to confirm.").count() >= 1
+    assert page.evaluate("document.activeElement.name") == "name"
     for summary in page.locator("main summary").all():
         if not summary.locator("xpath=..").evaluate("details => details.open"):
             summary.click()

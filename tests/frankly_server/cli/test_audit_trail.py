@@ -32,7 +32,7 @@ COMMANDS: list[tuple[list[str], str, str]] = [
     (["release", "--now"], "reports released at once", "all surveys"),
     (["survey", "pause", NAME], "survey paused", NAME),
     (["survey", "resume", NAME], "survey open", NAME),
-    (["survey", "erase", NAME, "--yes"], "reports erased", NAME),
+    (["survey", "erase", NAME, "--yes"], "answers erased", NAME),
     (["survey", "close", NAME, "--yes"], "survey closed", NAME),
     (["survey", "archive", NAME], "survey archived", NAME),
     (["keys", "api", "--role", "admin", "--label", "CI"], "API key made", "CI (admin)"),

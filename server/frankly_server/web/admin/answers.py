@@ -11,10 +11,11 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.surveys.live import live, margins_of_one_report, required_reports
+from frankly_server.surveys.surveys import ERASED
 from frankly_server.web import reading
 from frankly_server.web.admin.forms import choice, field, refuse_unused, takes
 from frankly_server.web.admin.pages import attempt
-from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.admin.survey_page import OpenedSurvey, last_events, show, survey_view
 from frankly_server.web.searching import search_once
 from frankly_server.web.security import person
 
@@ -86,7 +87,8 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
         except InvalidInput as refused:
             unknown = refused.detail  # the rest of the page does not depend on them
     figures = live(documents, accepted, refusals, target, services.surveys.now(), margins)
-    return {"live": figures, "points": f"{target * 100:g}", "unknown": unknown}
+    values = {"erased": last_events(services, survey, action=ERASED), "live": figures}
+    return values | {"points": f"{target * 100:g}", "unknown": unknown}
 
 
 def _stop_rule(services: Services, survey: OpenedSurvey) -> tuple[int | None, str | None, str]:

@@ -35,7 +35,8 @@ class EstimatesTable:
     figure for which the question is asked; () for its shares. product : shares
     of the selected product, by choice; None if the page shows unbiased estimates. intervals :
     intervals of these shares, [low, high] by choice. random_answers : sentences about people who answer
-    at random, and about the law that is assumed of them; () without an instructed item.
+    at random, and about the law that is assumed of them; () without an instructed item. labels : of
+    the rows.
     """
 
     name: str
@@ -49,6 +50,7 @@ class EstimatesTable:
     sentences: Sentences
     wanted: Sequence[Mapping[str, Any]] = ()
     random_answers: Sequence[str] = ()
+    labels: Sequence[str] = ()
 
     @property
     def has_corrected(self) -> bool:
@@ -280,6 +282,7 @@ def _group(
         else Sentences((), ()),
         wanted=wanted,
         random_answers=_random_answers(question, names),
+        labels=[names.of(row["label"]) for row in question["rows"]],
     )
 
 

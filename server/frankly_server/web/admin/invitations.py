@@ -39,9 +39,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     ) -> Response:
         counts = services.invites.counts(survey.id)
         link = survey.summary.link
-        cards = [
-            (code, _personal(link, code), qr_code(_personal(link, code))) for code in codes if link
-        ]
+        cards = [(code, qr_code(_personal(link, code))) for code in codes if link]
         # A band, because an exact number would show when a person answers.
         return show(
             "invitations.html",
@@ -147,15 +145,15 @@ def _table(survey: OpenedSurvey, link: str, codes: list[str]) -> Response:
     return response
 
 
-def qr_code(link: str, *, alone: bool = False) -> str:
-    """Return a QR code as SVG, dark on light in both colour schemes for scanners.
+def qr_code(link: str, scale: int = 2) -> str:
+    """Return a QR code as an SVG element, dark on light in both colour schemes for scanners."""
+    return segno.make(link, error="m").svg_inline(
+        scale=scale, dark="#000", light="#fff", svgclass=None, lineclass=None, omitsize=False
+    )
 
-    alone : True for a file of its own, False for an element of a page.
-    """
-    look = {"scale": 2, "dark": "#000", "light": "#fff", "svgclass": None, "lineclass": None}
-    made = segno.make(link, error="m")
-    if not alone:
-        return made.svg_inline(**look)
+
+def qr_file(link: str) -> bytes:
+    """Return a QR code as a PNG file, large enough for paper."""
     file = io.BytesIO()
-    made.save(file, kind="svg", **look)
-    return file.getvalue().decode()
+    segno.make(link, error="m").save(file, kind="png", scale=12)
+    return file.getvalue()

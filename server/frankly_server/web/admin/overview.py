@@ -20,13 +20,14 @@ from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.live import band
 from frankly_server.surveys.older_versions import older_links
 from frankly_server.surveys.survey_state import MOVES
+from frankly_server.surveys.surveys import ERASED
 from frankly_server.web.admin.estimates import found_of
 from frankly_server.web.admin.estimates_query import Asked
 from frankly_server.web.admin.estimates_sections import EstimatesTable
 from frankly_server.web.admin.forms import field, takes, ticked
-from frankly_server.web.admin.invitations import asks_for_invites, qr_code
+from frankly_server.web.admin.invitations import asks_for_invites, qr_code, qr_file
 from frankly_server.web.admin.pages import attempt, go, render
-from frankly_server.web.admin.survey_page import OpenedSurvey, mine, show, survey_view
+from frankly_server.web.admin.survey_page import OpenedSurvey, last_events, mine, show, survey_view
 from frankly_server.web.searching import without_slot
 from frankly_server.web.security import PATH, needs, person
 
@@ -47,14 +48,27 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def overview(survey: OpenedSurvey) -> Response:
         return _page(services, survey)
 
-    @routes.get("/surveys/<survey_id>/qr.svg")
+    @routes.get("/surveys/<survey_id>/qr.png")
     @survey_view(services, "viewer")
-    def qr_file(survey: OpenedSurvey) -> Response:
-        if survey.summary.link is None:
-            raise InvalidInput(Problem.NOT_FOUND, "there is no link before the survey is published")
-        response = Response(qr_code(survey.summary.link, alone=True), content_type="image/svg+xml")
-        response.headers["Content-Disposition"] = f'attachment; filename="{survey.name}.svg"'
+    def qr_picture(survey: OpenedSurvey) -> Response:
+        response = Response(qr_file(_link(survey)), content_type="image/png")
+        response.headers["Content-Disposition"] = f'attachment; filename="{survey.name}.png"'
         return response
+
+    @routes.get("/surveys/<survey_id>/notice")
+    @survey_view(services, "viewer")
+    def notice(survey: OpenedSurvey) -> Response:
+        link = _link(survey)
+        document = services.surveys.versions(survey.id)[-1]
+        return show(
+            "notice.html", survey, "", document=document, link=link, picture=qr_code(link, 6)
+        )
+
+
+def _link(survey: OpenedSurvey) -> str:
+    if survey.summary.link is None:
+        raise InvalidInput(Problem.NOT_FOUND, "there is no link before the survey is published")
+    return survey.summary.link
 
 
 def _add_list(routes: APIBlueprint, services: Services) -> None:
@@ -101,11 +115,14 @@ def _add_changes(routes: APIBlueprint, services: Services) -> None:
     @takes("name")
     def erase(survey: OpenedSurvey) -> Response:
         def act() -> None:
-            if field("name") != survey.name:
+            # Phones begin a field with a capital.
+            if field("name").casefold() != survey.name.casefold():
                 raise InvalidInput(
-                    Problem.FIELD_TYPE, f"nothing was erased: type {survey.name} to confirm", "name"
+                    Problem.FIELD_TYPE,
+                    f"Nothing was erased: type {survey.name} to confirm.",
+                    "name",
                 )
-            record = services.accounts.credential_recorder(person(), "reports erased", survey.name)
+            record = services.accounts.credential_recorder(person(), ERASED, survey.name)
             services.surveys.erase(survey.id, record)
 
         return attempt(act, lambda refused: _page(services, survey, refused), survey.path())
@@ -123,7 +140,7 @@ def _move(services: Services, survey: OpenedSurvey, move: str) -> None:
     """Change the survey's state. Raises InvalidInput(field_missing) unless the form says it is meant."""
     if move in _PERMANENT and not ticked("sure"):
         raise InvalidInput(
-            Problem.FIELD_MISSING, f"tick that you mean it: “{move}” cannot be undone", "sure"
+            Problem.FIELD_MISSING, f"Tick that you mean it: “{move}” cannot be undone.", "sure"
         )
     by = person()
     services.lifecycle.move(
@@ -183,9 +200,8 @@ def _page(
         earlier=sum(list(days.values())[:-_DAYS]),
         step=next_step(survey, n),
         moves=_moves(survey),
-        events=services.accounts.about(
-            person().organisation, (survey.name, survey.summary.name), _EVENTS
-        ),
+        events=last_events(services, survey, _EVENTS),
+        erased=last_events(services, survey, action=ERASED),
         form=request.form,
         **values,
     )
@@ -205,18 +221,22 @@ def _shared(
     """Return what the page needs to share the survey's link."""
     link, newest = survey.summary.link or "", documents[-1]
     language = newest.languages[0]
+    invites = asks_for_invites(services, survey)
     # The survey's own words: an e-mail has its language, and only it knows what to say.
     consent = (newest.consent or {}).get(language, "")
-    mail = "\n\n".join(text for text in (consent, link) if text)
+    title = newest.title[language]
+    mail = "\n\n".join(text for text in (title, consent, link) if text)
     return {
         "obstacles": services.surveys.obstacles(survey.id),
         "older": older_links(services.surveys.open_versions(survey.id), newest.version),
-        "invites": asks_for_invites(services, survey),
+        "invites": invites,
+        "invited": services.invites.counts(survey.id) if invites else None,
+        "band": band,
         "needs_token": newest.token is not None,
         "is_changed": not services.surveys.is_draft_published(survey.id),
         "picture": qr_code(link),
         "mail": mail,
-        "mail_link": f"mailto:?subject={quote(newest.title[language])}&body={quote(mail)}",
+        "mail_link": f"mailto:?subject={quote(title)}&body={quote(mail)}",
     }
 
 
@@ -224,11 +244,12 @@ def _figures(
     services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument], n: int
 ) -> dict[str, Any]:
     """Return numbers of answers, and a line about the results of each question."""
-    now, accepted = services.surveys.now(), services.intake.accepted(survey.id)
+    now, sees_received = services.surveys.now(), may(person().role, "admin")
     values: dict[str, Any] = {
-        # Exact numbers of what has arrived would show when a person answers.
-        "received": band(accepted),
-        "waits": accepted > n,
+        # Only for admins: large surveys take seconds to count. Exact numbers of what has arrived
+        # would show when a person answers.
+        "received": band(services.intake.accepted(survey.id)) if sees_received else None,
+        "left": documents[-1].release_step if len(documents) == 1 else None,
         "next_release": min(next_release(one.release_every, now) for one in documents),
         "results": [],
     }
@@ -250,4 +271,8 @@ def _result(table: EstimatesTable) -> str:
     """Return one sentence about a question's result."""
     if table.status == "insufficient":
         return f"No result yet: {table.n:,} of the {table.needed:,} answers that it needs are released."
-    return next(iter((*table.sentences.findings, *table.sentences.limits)), "")
+    findings = table.sentences.findings
+    # Of two choices the last is the one that is asked about: "Yes".
+    asked = [f"“{label}”" for label in table.labels[-1:] if len(table.labels) == 2]
+    about = [one for one in findings if any(one.startswith(label) for label in asked)]
+    return next(iter((*about, *findings, *table.sentences.limits)), "")

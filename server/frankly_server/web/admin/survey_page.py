@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Helpers for the pages of a survey: access, state, draft and tabs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from json import loads
@@ -12,6 +12,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
+from frankly_server.store import AuditEvent
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.surveys import Summary
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
@@ -107,6 +108,15 @@ def survey_view(services: Services, role: str) -> Callable[[_View], _View]:
         return with_survey
 
     return wrap
+
+
+def last_events(
+    services: Services, survey: OpenedSurvey, limit: int = 1, action: str | None = None
+) -> Sequence[AuditEvent]:
+    """Return the newest events of the audit trail about a survey. action : only these."""
+    # Commands record the name in the database, pages the name within the organisation.
+    names = (survey.name, survey.summary.name)
+    return services.accounts.about(person().organisation, names, limit, action)
 
 
 def mine(services: Services) -> list[OpenedSurvey]:

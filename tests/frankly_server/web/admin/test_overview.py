@@ -20,6 +20,7 @@ from frankly_server.web.admin.survey_page import OpenedSurvey
 from tests.frankly_server.accounts.people import Hands
 from tests.frankly_server.web.admin.office import Office, begin, make_office, send
 from tests.frankly_server.web.site import NOW, SURVEY
+from tests.pixels import dark_pixels
 
 PER_DAY = (40, 24, 60)
 
@@ -64,14 +65,18 @@ def test_the_link_is_shared_as_text_picture_mail_and_code(answered: Office) -> N
     found = re.search(r'href="(mailto:[^"]*)"', page)
     assert found
     mail = parse_qs(urlsplit(found.group(1)).query)
-    assert mail == {"subject": ["Habits"], "body": [link]}
-    # The file's squares are those of the picture on the page, which a scanner reads.
-    picture = answered.client("viewer").get(f"/admin/surveys/{answered.survey}/qr.svg")
-    assert (picture.mimetype, picture.status_code) == ("image/svg+xml", 200)
-    (squares,) = re.findall(r'<path[^>]* stroke="#000"[^>]* d="([^"]*)"|$', picture.text)[:1]
-    assert squares
-    assert squares in page
-    assert segno.make(link, error="m").svg_inline(scale=2, dark="#000", light="#fff").count(squares)
+    assert mail == {"subject": ["Habits"], "body": [f"Habits\n\n{link}"]}
+    file = answered.client("viewer").get(f"/admin/surveys/{answered.survey}/qr.png")
+    assert (file.mimetype, file.status_code) == ("image/png", 200)
+    squares = [row[6::12] for row in dark_pixels(file.data)[6::12]]
+    # With four white squares around it, as scanners need.
+    expected = segno.make(link, error="m").matrix_iter(border=4)
+    assert squares == [[bool(value) for value in row] for row in expected]
+    for where, scale in (("", 2), ("/notice", 6)):
+        drawn = segno.make(link, error="m").svg_inline(scale=scale, dark="#000", light="#fff")
+        squares_drawn = re.findall(r' d="([^"]*)"', drawn)[-1]
+        assert f'transform="scale({scale})"' in shown(answered, "viewer", where)
+        assert shown(answered, "viewer", where).count(squares_drawn) == 1
 
 
 def test_an_email_has_the_words_that_respondents_read(own_office: Office) -> None:
@@ -79,15 +84,18 @@ def test_an_email_has_the_words_that_respondents_read(own_office: Office) -> Non
     own_office.services.surveys.apply(parse_definition(text))
     published = own_office.services.surveys.publish("habits")
     page = shown(own_office)
-    assert f"We & others ask {published.link}" in page
+    assert f"Habits We & others ask {published.link}" in page
     (mail,) = re.findall(r'href="(mailto:[^"]*)"', page)
-    assert parse_qs(urlsplit(mail).query)["body"] == [f"We & others ask\n\n{published.link}"]
+    assert parse_qs(urlsplit(mail).query)["body"] == [
+        f"Habits\n\nWe & others ask\n\n{published.link}"
+    ]
 
 
 def test_answers_are_shown_by_day_as_released(answered: Office) -> None:
     page = shown(answered)
     assert '<p class="big">100 to 199</p>' in page  # 130 have arrived
     assert "124 of them are released" in page
+    assert "The next release is at" in page
     rows = re.findall(r'<th scope="row">(2026-06-0\d)</th> <td class="n">(\d+)</td>', page)
     days = [(NOW + timedelta(days=day)).date().isoformat() for day in range(len(PER_DAY))]
     assert rows == [(day, str(n)) for day, n in zip(days, PER_DAY, strict=True)][::-1]
@@ -95,15 +103,22 @@ def test_answers_are_shown_by_day_as_released(answered: Office) -> None:
     viewers = shown(answered, "viewer")
     assert '<p class="big">124</p>' in viewers
     assert "100 to 199" not in viewers
-    assert "130" not in page + viewers
+    assert not re.search(r"\b130\b", re.sub("<svg.*?</svg>", "", page + viewers))
 
 
-def test_each_result_is_the_first_sentence_of_the_estimates_page(answered: Office) -> None:
+def test_each_result_is_a_sentence_of_the_estimates_page(answered: Office) -> None:
+    """Of two choices that of the last, of more the first."""
     page, estimates = shown(answered, "viewer"), shown(answered, "viewer", "/estimates")
     results = re.findall(r"<dt>([^<]*\?)</dt> <dd>([^<]*)</dd>", page)
-    sections = re.findall(r"<h2>([^<]*\?)</h2>.*?<ul[^>]*> <li>([^<]*)</li>", estimates)
-    assert results == sections
-    assert len(results) == 2
+    said = {
+        question: re.findall("<li>([^<]*)</li>", sentences)
+        for question, sentences in re.findall(
+            r'<h2>([^<]*\?)</h2>.*?<ul class="said">(.*?)</ul>', estimates
+        )
+    }
+    smokes, drinks = said
+    (yes,) = [sentence for sentence in said[smokes] if sentence.startswith("“Yes”: between")]
+    assert results == [(smokes, yes), (drinks, said[drinks][0])]
 
 
 def test_a_question_without_enough_answers_says_how_many_it_needs(own_office: Office) -> None:
@@ -175,7 +190,7 @@ def test_pausing_and_resuming_need_no_confirmation(own_office: Office) -> None:
     assert refused.status_code == 409
 
 
-@pytest.mark.parametrize("name", ["", "Habits", "habit", "habits2"])
+@pytest.mark.parametrize("name", ["", "habit", "habits2", "the habits"])
 def test_answers_are_erased_by_the_name_alone(answered: Office, name: str) -> None:
     erase = f"/admin/surveys/{answered.survey}/erase"
     refused = send(answered.client("admin"), erase, name=name)
@@ -198,11 +213,13 @@ def test_erasing_deletes_answers_and_results_and_keeps_the_documents(own_office:
     for caller in ("viewer", "analyst"):
         refused = send(own_office.client(caller), f"/admin/surveys/{survey}/erase", name="habits")
         assert refused.status_code == 403
-    done = send(own_office.client("admin"), f"/admin/surveys/{survey}/erase", name="habits")
+    done = send(own_office.client("admin"), f"/admin/surveys/{survey}/erase", name="Habits")
     assert done.status_code == 303
     page = shown(own_office)
     assert "None yet" in page
-    assert 'data-th="What">reports erased</td>' in page
+    assert "All answers that had arrived before 2026-06-01 12:00 UTC were erased then." in page
+    assert "were erased then" in shown(own_office, "viewer", "/answers")
+    assert 'data-th="What">answers erased</td>' in page
     assert (services.intake.accepted(survey), services.intake.released()) == (0, {})
     assert services.surveys.envelope(survey) == document
 
@@ -232,7 +249,7 @@ def test_a_draft_has_an_overview_without_a_link(own_office: Office) -> None:
     page = shown(own_office, survey=survey)
     assert "Nobody can see this survey before it is published." in page
     assert "Share the survey" not in page
-    answer = own_office.client("admin").get(f"/admin/surveys/{survey}/qr.svg")
+    answer = own_office.client("admin").get(f"/admin/surveys/{survey}/qr.png")
     assert answer.status_code == 404
 
 

@@ -51,6 +51,15 @@ if (wrong && !document.getElementById(`${wrong.id}-error`)) {
   wrong.focus();
 }
 
+// A refusal that the server has put beside its field.
+document.querySelector("[aria-invalid=true]")?.focus();
+
+// Printing needs scripts; browsers print without this button too.
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => print());
+}
+
 // A copy button after each text that is meant to be copied.
 for (const text of document.querySelectorAll("pre[data-copy]")) {
   const button = document.createElement("button");
