@@ -42,6 +42,7 @@ _EMAIL: Final = re.compile(
 )
 COMMAND_LINE: Final = "the command line"
 BACKED_UP: Final = "backup created"
+RESTORED: Final = "backup restored"
 
 
 class Accounts:
@@ -318,18 +319,14 @@ class Accounts:
     def backed_up(self) -> tuple[str | None, int]:
         """Return the time of the newest backup on record, and the days since then.
 
-        Without one, the time is None and the days are those since the trail's first event.
+        A database that was restored has a backup too. Without one, the time is None and the days are
+        those since the trail's first event.
         """
         with self._database.reading("read trail") as tx:
-            backup, first = tx.audit.newest_of(MAIN, BACKED_UP), tx.audit.oldest(MAIN)
+            backup, first = tx.audit.newest_of(MAIN, (BACKED_UP, RESTORED)), tx.audit.oldest(MAIN)
         since = backup or first
         days = (self._clock.now() - parse_time(since.at)).days if since else 0
         return backup.at if backup else None, days
-
-    def record_backup(self) -> None:
-        """Record that somebody has made a backup on the command line."""
-        with self._database.administering("record backup") as tx:
-            self.command_recorder(MAIN, BACKED_UP, "the whole database")(tx)
 
     def _is_right(self, row: AccountRow | None, password: str, browser: str | None) -> bool:
         """Return True if the password is right and the account is neither disabled nor locked.

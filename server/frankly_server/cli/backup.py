@@ -10,8 +10,9 @@ from typing import BinaryIO
 import click
 from frankly_protocol.clock import SystemClock, format_time
 
+from frankly_server.accounts.service import BACKED_UP, RESTORED
 from frankly_server.cli.console import json_option, remarks, respond
-from frankly_server.cli.services import open_services
+from frankly_server.cli.services import open_services, record_command
 from frankly_server.keys import Keyring
 from frankly_server.keys.backup_signature import Signers, signer, signers_of
 from frankly_server.keys.durable import written_whole
@@ -34,6 +35,7 @@ _AGAIN = (
     "invitations are as they were when the backup was made: what was changed, revoked or used since then "
     "has to be changed or revoked again (/admin/people, /admin/keys)."
 )
+_ALL = "the whole database"
 _UNRECORDED = "The backup is whole, but is not in the audit trail: the database cannot be written."
 _unsigned = click.option(
     "--unsigned",
@@ -76,7 +78,7 @@ def create(file: Path, force: bool, unsigned: bool, as_json: bool) -> None:
 def _record(services: Services) -> None:
     """Note the backup in the audit trail; a database that cannot be written needs its backup most."""
     try:
-        services.accounts.record_backup()
+        record_command(services.database, BACKED_UP, _ALL)
     except StoreUnavailable:
         remarks().print(_UNRECORDED, markup=False)
 
@@ -111,6 +113,7 @@ def restore(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
             settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             upgrade(database)
         contents = restore_backup(database, file, check)
+        record_command(database, RESTORED, f"{_ALL} of {contents.saved}")
         # After the commit, because a head must not be noted that no database has.
         lost = _accepted(LogService(database, keys, clock))
     _print_contents("restored", contents, check, Path(file.name), as_json, {"lost_log": lost})

@@ -6,7 +6,7 @@ import click
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, respond, table
 from frankly_server.cli.counts_show import show
-from frankly_server.cli.services import open_database, survey_named
+from frankly_server.cli.services import open_database, record_command, survey_named
 from frankly_server.store import Difference, SurveyRow, Transaction
 
 _MAX_PLACES = 20
@@ -71,6 +71,7 @@ def rebuild(name: str | None, as_json: bool) -> None:
                 # The published estimates come from the old counts; the next release writes them
                 # again.
                 tx.published_estimates.erase(row.id)
+            record_command(database, "counts rebuilt", row.name)
     respond(
         as_json,
         {"surveys": [{"name": survey, "reports": n} for survey, n in report_counts.items()]},

@@ -7,6 +7,7 @@ import click
 from frankly_protocol.clock import SystemClock
 
 from frankly_server.cli.console import json_option, respond
+from frankly_server.cli.services import record_command
 from frankly_server.keys import Keyring
 from frankly_server.log import LogService
 from frankly_server.settings import Settings
@@ -36,6 +37,8 @@ def migrate(accept_lost_log: bool, as_json: bool) -> None:
         settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         version = upgrade(database)
         lost = log.accept() if accept_lost_log else None
+        if lost is not None:
+            record_command(database, "lost log accepted", "the whole database")
     respond(
         as_json,
         {"schema": version, "lost_log": lost},

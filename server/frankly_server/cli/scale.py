@@ -11,7 +11,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis import encode
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, remarks, respond, results, table, write_json
-from frankly_server.cli.services import open_database, survey_id_named
+from frankly_server.cli.services import open_database, record_command, survey_id_named
 from frankly_server.scale import DuckDB, ExportCounts, Spark, count, export
 from frankly_server.scale.export import ROWS
 from frankly_server.store import Layout, PairKey
@@ -65,6 +65,8 @@ def partition(name: str, as_json: bool) -> None:
         survey = survey_id_named(database, name)
         with database.transaction("make partition") as tx:
             created = tx.partitions.make(survey)
+        if created:
+            record_command(database, "partition made", name)
     outcome = "now has its own table" if created else "already had its own table"
     respond(as_json, {"survey": survey, "made": created}, f"Survey {name} {outcome}.")
 

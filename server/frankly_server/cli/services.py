@@ -4,10 +4,11 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from frankly_protocol.clock import SystemClock
+from frankly_protocol.clock import Clock, SystemClock
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.accounts import Accounts
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, Record, SurveyRow, Transaction
@@ -60,6 +61,17 @@ def command_record(services: Services, action: str, survey: str | None = None) -
         services.accounts.command_recorder(organisation, action, subject)(tx)
 
     return record
+
+
+def record_command(
+    database: Database, action: str, subject: str, clock: Clock | None = None
+) -> None:
+    """Record what a command has done to the database itself, for the main organisation.
+
+    clock : the source of time; default: the system clock.
+    """
+    with database.administering("record command") as tx:
+        Accounts(database, clock or SystemClock()).command_recorder(MAIN, action, subject)(tx)
 
 
 def survey_named(tx: Transaction, name: str) -> SurveyRow:

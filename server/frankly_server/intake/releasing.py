@@ -15,7 +15,7 @@ from frankly_protocol.documents import CLOCK_SKEW, SurveyDocument
 from frankly_protocol.errors import FranklyError
 
 from frankly_server.intake.times import PERIOD, next_release
-from frankly_server.store import Database, DocumentRow, Transaction
+from frankly_server.store import AuditEvent, Database, DocumentRow, Transaction
 
 if TYPE_CHECKING:
     # Lazy, because most commands import this module, and estimates import numpy.
@@ -30,6 +30,7 @@ _WAIT: Final = timedelta(hours=23)
 _LATEST: Final = timedelta(days=8)
 """Shortest and longest time between the first release that finds a document over and its last one:
 a day, but the thread's checks are some seconds late, and servers may run on one day a week only."""
+_STOP_RULE: Final = "the stop rule"  # who closes a survey, in the audit trail
 _SET: Final = timedelta(minutes=1)
 """A clock that gains or loses more than this between two checks has been set."""
 _log: Final = structlog.get_logger("frankly.releases")
@@ -165,7 +166,7 @@ class Releasing:
                 unless_in=unless_in,
                 item=rule.item,
             )
-            _close_if_met(tx, row.survey)
+            _close_if_met(tx, row.survey, now)
         return n
 
     def _rule(self, row: DocumentRow) -> _Rule:
@@ -235,9 +236,14 @@ def _time_is_over(tx: Transaction, digest: str, over: datetime, now: datetime) -
     return waited >= _WAIT
 
 
-def _close_if_met(tx: Transaction, survey: str) -> None:
-    """Close an open survey if its released reports reach its stop rule."""
+def _close_if_met(tx: Transaction, survey: str, now: datetime) -> None:
+    """Close an open survey if its released reports reach its stop rule, and record it."""
     state_row = tx.survey_states.get(survey)
     stop = state_row.stop_reports
     if state_row.state == "open" and stop is not None and tx.batches.number(survey) >= stop:
         tx.survey_states.put(survey, replace(state_row, state="closed"))
+        row = tx.surveys.get(survey)
+        name = survey if row is None else row.name
+        tx.audit.add(
+            AuditEvent(format_time(now), state_row.organisation, _STOP_RULE, "survey closed", name)
+        )

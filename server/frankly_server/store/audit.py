@@ -64,10 +64,10 @@ class AuditTrail(TableAccess):
             condition &= audit_events.c.position < literal(before, BigInteger())
         return self._newest(condition, limit)
 
-    def newest_of(self, organisation: str, action: str) -> AuditEvent | None:
-        """Return the newest event with this action, None if there is none."""
+    def newest_of(self, organisation: str, actions: Sequence[str]) -> AuditEvent | None:
+        """Return the newest event with one of these actions, None if there is none."""
         ours = audit_events.c.organisation == organisation
-        return next(iter(self._newest(ours & (audit_events.c.action == action), 1)), None)
+        return next(iter(self._newest(ours & audit_events.c.action.in_(actions), 1)), None)
 
     def oldest(self, organisation: str) -> AuditEvent | None:
         """Return an organisation's first event, None if there is none."""

@@ -64,10 +64,11 @@ class Partitions(TableAccess):
             self._connection.exec_driver_sql(statement)
         return True
 
-    def hold(self, survey: str) -> None:
-        """Wait for running inserts of reports, then block new ones until this transaction ends.
+    def hold(self, survey: str, *, block: bool) -> None:
+        """Wait for another erasure and for running inserts of reports, and block new ones until the end.
 
-        Call this before erasing a survey. Reports of other surveys also wait; after five seconds
+        Call this before erasing a survey. block : False to wait for another erasure only. Otherwise
+        reports of other surveys also wait until this transaction ends; after five seconds
         (lock_timeout) they are refused with 503 and can be sent again. If the survey has its own
         partition, reports do not wait yet: `empty` takes the lock later. On SQLite no lock is
         needed, because there is one writer at a time.
@@ -77,7 +78,7 @@ class Partitions(TableAccess):
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         # One erasure at a time, so that a partition listed here still exists when `empty` drops it.
         self._connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('frankly erase'))")
-        if survey not in self.surveys():
+        if block and survey not in self.surveys():
             self._connection.exec_driver_sql("LOCK TABLE ONLY reports IN SHARE ROW EXCLUSIVE MODE")
 
     def empty(self, survey: str) -> int | None:

@@ -14,7 +14,7 @@ counts of those that failed wait for those of other cells, and are released with
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from frankly_protocol import canonical
@@ -72,6 +72,11 @@ _JOIN: Final = {
 }
 
 
+def _lock(digest: str) -> Any:
+    """Return the number of the advisory lock of a document's releases."""
+    return func.hashtextextended(f"release {digest}", 0)
+
+
 class Releases(TableAccess):
     """Releases within one transaction."""
 
@@ -116,15 +121,23 @@ class Releases(TableAccess):
         batches.add(digest, release, released, numbers, failed)
         return sum(numbers.values())
 
+    def hold(self, digests: Iterable[str]) -> None:
+        """Wait for running releases of these documents, and prevent others until the transaction ends.
+
+        On SQLite no lock is needed, because there is one writer at a time.
+        """
+        if self._is_postgresql:
+            self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+            for digest in digests:
+                self._connection.execute(select(func.pg_advisory_xact_lock(_lock(digest))))
+
     def _locked(self, digest: str) -> bool:
         """Return True if no other transaction is releasing this document.
 
         Needed only on PostgreSQL, because SQLite has one writer.
         """
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        locked = select(
-            func.pg_try_advisory_xact_lock(func.hashtextextended(f"release {digest}", 0))
-        )
+        locked = select(func.pg_try_advisory_xact_lock(_lock(digest)))
         return bool(self._connection.scalar(locked))
 
     def _release_remainder(self, values: dict[str, Any], stratum: str) -> None:

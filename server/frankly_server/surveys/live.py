@@ -68,7 +68,7 @@ class Live:
 
 def live(
     documents: Sequence[tuple[SurveyDocument, int]],
-    accepted: int,
+    accepted: str,
     refusals: Mapping[tuple[str, str], int],
     target: float,
     now: datetime,
@@ -76,10 +76,10 @@ def live(
 ) -> Live:
     """Return the live figures of a survey.
 
-    documents : versions with their numbers of released reports. accepted : stored reports, pending
-    or released. target : a half-width above 0. margins : `margins_of_one_report` of the newest
-    version, None if they are not known. The outlook treats the released reports of all versions as
-    reports of the newest version's mechanisms.
+    documents : versions with their numbers of released reports. accepted : `received_band`.
+    target : a half-width above 0. margins : `margins_of_one_report` of the newest version, None if
+    they are not known. The outlook treats the released reports of all versions as reports of the
+    newest version's mechanisms.
     """
     total = sum(n for _, n in documents)
     by_code: Counter[str] = Counter()
@@ -87,7 +87,7 @@ def live(
         by_code[code] += n
     return Live(
         n=total,
-        accepted=band(accepted),
+        accepted=accepted,
         versions=[
             VersionCount(
                 document.version, document.digest, n, next_release(document.release_every, now)
@@ -110,6 +110,15 @@ def band(n: int) -> str:
     low = max(step * power for step in _LADDER if step * power <= n)
     high = min(step * power for step in (*_LADDER, 10) if step * power > n)
     return f"{low:,} to {high - 1:,}"
+
+
+def received_band(accepted: int, was_erased: bool) -> str:
+    """Return the band of the received reports.
+
+    was_erased : True if reports were erased before. Then none and a few are not told apart: after
+    each erasure, the first report would show when somebody answers.
+    """
+    return band(max(accepted, 1) if was_erased else accepted)
 
 
 def expected_pending(choices: Iterable[int], step: int) -> int:

@@ -45,6 +45,14 @@ def is_ahead(document: SurveyDocument, now: datetime) -> bool:
     return document.issued > now + CLOCK_SKEW
 
 
+def require_changeable(tx: Transaction, survey_id: str) -> None:
+    """Raise InvalidInput(immutable) if the survey is archived."""
+    if tx.survey_states.get(survey_id).state == "archived":
+        raise InvalidInput(
+            Problem.IMMUTABLE, "an archived survey cannot be changed: duplicate it", "survey"
+        )
+
+
 def require_accepting(tx: Transaction, survey: str) -> SurveyStateRow:
     """Return the state of a survey that accepts reports, now or after being resumed.
 

@@ -19,9 +19,12 @@ _COLOUR: Final = re.compile(r"#[0-9a-f]{6}", re.ASCII)
 _LOGO: Final = re.compile(r"data:(image/(?:png|jpeg|webp));base64,([A-Za-z0-9+/]+={0,2})", re.ASCII)
 MAX_RETURN: Final = 500
 _PART: Final = r"[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=%-]*"
-# Names of hosts without user and without {id}: where people go is decided here, never by a link.
+_LABEL: Final = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
+# Names of hosts without user and without {id}: where people go is decided here, never by a link. Only
+# a whole value or segment can be {id}, so that a link cannot complete an escape or a dot segment.
 _RETURN: Final = re.compile(
-    rf"https://[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{{1,5}})?([/?]{_PART}(\{{id\}}{_PART})?)?",
+    rf"https://({_LABEL}\.)*(?=[A-Za-z]){_LABEL}(:[0-9]{{1,5}})?"
+    rf"([/?]{_PART}((?<=[/?=&])\{{id\}}{_PART})?)?",
     re.ASCII,
 )
 _CODE: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -76,7 +79,7 @@ def _return_to(value: Any) -> str:
             Problem.DEFINITION_INVALID,
             f"write an address such as https://panel.example/done?id={{id}}: https, at most "
             f"{MAX_RETURN} ASCII characters, without spaces, user name and #; {{id}} at most once, "
-            "after the host",
+            "after one of / ? = & in the path or the query",
         )
     return value
 

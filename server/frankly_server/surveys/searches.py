@@ -83,11 +83,11 @@ class Places:
         self._is_stopped = False
 
     @contextmanager
-    def taken(self, organisation: str, holder: str) -> Iterator[None]:
+    def taken(self, organisation: str, holder: str, wait_s: float = _WAIT_S) -> Iterator[None]:
         """Hold a place until the block ends, which begins when it is this place's turn.
 
         holder : names a person or an API key of the organisation. Raises Busy if no place is free
-        for it, or if its turn does not come within half a minute.
+        for it, or if its turn does not come within `wait_s` seconds.
         """
         place = _Place(organisation, holder)
         with self._moved:
@@ -96,7 +96,7 @@ class Places:
         try:
             with self._moved:
                 if not self._moved.wait_for(
-                    lambda: self._is_stopped or self._line.index(place) < self._at_once, _WAIT_S
+                    lambda: self._is_stopped or self._line.index(place) < self._at_once, wait_s
                 ):
                     raise Busy
             self.require_running()

@@ -15,6 +15,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.store import Database, Record, unrecorded
 from frankly_server.store.survey_states import SurveyStateRow
+from frankly_server.surveys.obstacles import require_changeable
 from frankly_server.surveys.surveys import Summary
 
 MOVES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
@@ -104,13 +105,14 @@ class Lifecycle:
         """Set the number of reports at which the survey closes itself; None for never.
 
         margin : the margin of error from which the number was computed, for display. Raises
-        InvalidInput(field_type) unless the number is 1 to 10⁹.
+        InvalidInput: field_type unless the number is 1 to 10⁹, immutable for an archived survey.
         """
         if reports is not None and not 1 <= reports <= 10**9:
             raise InvalidInput(
                 Problem.FIELD_TYPE, "write a whole number of reports, at least 1", "reports"
             )
         with self._database.administering("set stop rule") as tx:
+            require_changeable(tx, survey_id)
             state_row = tx.survey_states.get(survey_id)
             tx.survey_states.put(
                 survey_id, replace(state_row, stop_reports=reports, stop_margin=margin)

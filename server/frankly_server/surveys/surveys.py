@@ -34,11 +34,19 @@ from frankly_server.store.schema import is_name
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.store.surveys import full_name
 from frankly_server.surveys.changes import differences
-from frankly_server.surveys.obstacles import KEYS_UNUSABLE, is_ahead, obstacles, require_accepting
+from frankly_server.surveys.obstacles import (
+    KEYS_UNUSABLE,
+    is_ahead,
+    obstacles,
+    require_accepting,
+    require_changeable,
+)
 from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.page_definition import PageDefinition
 
 if TYPE_CHECKING:
+    from frankly_protocol.tokens import TokenRule
+
     from frankly_server.surveys import definition as definitions
     from frankly_server.surveys import devices, drafting, live, published
     from frankly_server.surveys.definition import SurveyDefinition
@@ -73,8 +81,10 @@ class Change:
 class Summary:
     """One line of the list of surveys.
 
-    state : draft, scheduled, open or closed. last : the last moment of the newest version (UTC).
-    Drafts have version 0, no link and no last moment.
+    state : draft, scheduled, open or closed: open if any version accepts answers now. last : the last
+    moment (UTC) of the version that decides this, the newest if possible. least : reports that a
+    result of the newest version needs. token : its rule for invitations. Drafts have version 0, no
+    link and no last moment.
     """
 
     survey_id: str
@@ -83,6 +93,8 @@ class Summary:
     version: int
     link: str | None
     last: datetime | None = None
+    least: int = 0
+    token: "TokenRule | None" = None
 
 
 ERASED: Final = "answers erased"
@@ -140,7 +152,7 @@ class Surveys:
 
         seen : digest of the draft on which the new one is based. record : function that writes the
         event if the draft changes. Raises InvalidInput: survey_unknown, immutable if the digest of
-        the stored draft is not `seen`, and errors for an unusable prior.
+        the stored draft is not `seen` or the survey is archived, and errors for an unusable prior.
         """
         devices.warnings_of(
             devices.expected_form(definition)
@@ -158,6 +170,7 @@ class Surveys:
                 )
             # An unchanged draft is not recorded.
             if row.definition != new:
+                require_changeable(tx, survey_id)
                 tx.surveys.change(survey_id, definition=new)
                 record(tx)
 
@@ -207,6 +220,7 @@ class Surveys:
                 return Change("created", survey_id, name, diff, level, warnings)
             status = "unchanged" if row.definition == new else "updated"
             if status == "updated" and not dry_run:
+                require_changeable(tx, row.id)
                 tx.surveys.change(row.id, definition=new)
                 recorder(status, row.id)(tx)
         diff = differences(loads(row.definition), loads(new))
@@ -388,8 +402,17 @@ class Surveys:
         Raises InvalidInput(survey_unknown).
         """
         row, _ = self._find(name_or_id)
+        with self._database.reading("survey state") as tx:
+            is_open = tx.survey_states.get(row.id).state == "open"
+        if not is_open:
+            # Paused and closed surveys receive nothing new. So it is enough to wait for what is on its
+            # way, and reports of other surveys wait only meanwhile, not for the whole erasure.
+            with self._database.administering("wait for reports") as tx:
+                tx.partitions.hold(row.id, block=True)
         with self._database.administering("erase survey") as tx:
-            tx.partitions.hold(row.id)
+            # Releases take their lock before they write reports; the opposite order could deadlock.
+            tx.releases.hold(version.digest for version in tx.documents.versions(row.id))
+            tx.partitions.hold(row.id, block=is_open)
             # Reports are deleted before counts, in the same order as in releases: the opposite
             # order could deadlock with a release.
             reports = tx.reports.erase(row.id)
@@ -514,7 +537,33 @@ class Surveys:
     def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:
         if latest is None:
             return Summary(row.id, row.name, "draft", 0, None)
-        document, now = SurveyDocument.from_envelope(latest.envelope), self._clock.now()
-        last = min(document.closes, document.expires)
-        state = "scheduled" if now < document.opens else "closed" if now > last else "open"
-        return Summary(row.id, row.name, state, latest.version, self._link(latest), last)
+        newest, now = SurveyDocument.from_envelope(latest.envelope), self._clock.now()
+        deciding = (
+            newest if _state(newest, now) == "open" else self._open_before(latest, now) or newest
+        )
+        return Summary(
+            row.id,
+            row.name,
+            _state(deciding, now),
+            latest.version,
+            self._link(latest),
+            min(deciding.closes, deciding.expires),
+            newest.min_reports,
+            newest.token,
+        )
+
+    def _open_before(self, latest: DocumentRow, now: datetime) -> SurveyDocument | None:
+        """Return the newest earlier version that accepts answers now, None if none does."""
+        with self._database.reading("list versions") as tx:
+            rows = tx.documents.versions(latest.survey)[-2::-1]
+        # Only versions that no release has found over are parsed, which can take a second each.
+        documents = (
+            SurveyDocument.from_envelope(one.envelope) for one in rows if not one.over_since
+        )
+        return next((one for one in documents if _state(one, now) == "open"), None)
+
+
+def _state(document: SurveyDocument, now: datetime) -> str:
+    if now < document.opens:
+        return "scheduled"
+    return "closed" if now > min(document.closes, document.expires) else "open"

@@ -76,7 +76,9 @@ def from_http(error: HTTPException) -> Response:
     status = error.code or 500
     if status == 404 and wants_page():
         g.problem_code = Problem.NOT_FOUND.code
-        return unknown_page()
+        response = unknown_page()
+        response.vary.add("Accept")
+        return response
     fallback = _BY_STATUS[400] if 400 <= status < 500 else _FAULT
     # The library's text is dropped, because it may repeat the request.
     problem, detail = _BY_STATUS.get(status, fallback)

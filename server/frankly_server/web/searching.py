@@ -19,10 +19,11 @@ _MISSING: Final[Any] = object()
 
 
 @contextmanager
-def without_slot(places: Places) -> Iterator[None]:
+def without_slot(places: Places, **wait: float) -> Iterator[None]:
     """Give back the request's slot and hold one of these places until the block ends.
 
-    The place belongs to the signed-in person or the API key of the request. Raises `searches.Busy`.
+    The place belongs to the signed-in person or the API key of the request. wait : of `Places.taken`.
+    Raises `searches.Busy`.
     """
     slots: Slots = request.environ[SLOTS]
     key, someone = g.get("principal"), g.get("person")
@@ -31,7 +32,7 @@ def without_slot(places: Places) -> Iterator[None]:
         if key is not None
         else (someone.organisation, f"person {someone.id}")
     )
-    with slots.released(), places.taken(organisation, holder):
+    with slots.released(), places.taken(organisation, holder, **wait):
         yield
 
 

@@ -36,6 +36,7 @@ COMMANDS: list[tuple[list[str], str, str]] = [
     (["survey", "close", NAME, "--yes"], "survey closed", NAME),
     (["survey", "archive", NAME], "survey archived", NAME),
     (["keys", "api", "--role", "admin", "--label", "CI"], "API key made", "CI (admin)"),
+    (["counts", "rebuild", NAME], "counts rebuilt", NAME),
     (["backup", "create", "FILE"], "backup created", "the whole database"),
     (["keys", "rotate", "--publisher", "--yes"], "signing keys changed", "version 2"),
     (["keys", "resign", "--yes"], "documents signed again", "documents: 1"),

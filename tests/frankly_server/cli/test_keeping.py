@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.clock import SystemClock, parse_time
+from frankly_server.cli.services import open_services
 from frankly_server.keys import Keyring
 from frankly_server.store import Database
 
@@ -75,6 +76,13 @@ def test_a_backup_is_restored_only_if_its_own_keys_signed_it(
     # After a rotation, the command accepts keys of an earlier version and says so.
     assert ready("keys", "rotate", "--publisher", "--yes").code == 0
     said = ready("restore", str(file)).err
+    with open_services() as services:
+        event = services.accounts.trail("main")[0]
+        assert (event.action, event.subject) == (
+            "backup restored",
+            f"the whole database of {made['saved']}",
+        )
+        assert services.accounts.backed_up() == (event.at, 0)
     assert (
         f"Signed by the publisher {key_ids[0][:16]} of version 1 of the keys (the newest is 2)."
         in said

@@ -306,5 +306,5 @@ def test_a_form_above_the_usual_cap_is_a_warning(ready: Frankly, survey_file: Pa
         send(page, "/admin/sign-in", email="o@example.org", password=PASSWORD)
         survey_id = services.surveys.summary("habits").survey_id
         assert (
-            page.get(f"/admin/surveys/{survey_id}").text.count(warning_text) == 2
+            page.get(f"/admin/surveys/{survey_id}/publish").text.count(warning_text) == 2
         )  # for the draft and for the published survey

@@ -96,6 +96,6 @@ def test_erasing_waits_for_inserts_into_the_common_table_only(partitioned: Datab
     query = "SELECT count(*) FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND relation = 'reports'::regclass"
     for survey, waits in ((SURVEY, 0), (OTHER, 1)):
         with partitioned.transaction("erase") as tx:
-            tx.partitions.hold(survey)
+            tx.partitions.hold(survey, block=True)
             assert tx._connection.exec_driver_sql(query).scalar_one() == waits
     partitioned.close()

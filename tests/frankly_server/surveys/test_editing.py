@@ -16,6 +16,7 @@ from frankly_server.surveys.live import (
     expected_pending,
     live,
     margins_of_one_report,
+    received_band,
     required_reports,
 )
 from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, margin_points
@@ -224,7 +225,7 @@ def test_released_reports_are_counted_exactly_and_accepted_ones_in_bands() -> No
         ("2026-06-02", "y_type"): 3,
     }
     margins = margins_of_one_report(document)
-    summary = live([(document, 0)], 9, refused, 0.03, now, margins)
+    summary = live([(document, 0)], received_band(9, was_erased=False), refused, 0.03, now, margins)
     assert (summary.n, summary.accepted, summary.versions[0].n) == (0, "fewer than 10", 0)
     assert summary.refusals == {"closed": "10 to 19", "y_type": "fewer than 10"}
     assert summary.versions[0].next_release == datetime(2026, 6, 4, tzinfo=UTC)
@@ -234,12 +235,20 @@ def test_released_reports_are_counted_exactly_and_accepted_ones_in_bands() -> No
     required = (1.959964 / (2 * (2 * p - 1) * 0.03)) ** 2
     assert required_reports(document, margins, 0.03) == math.ceil(required)
     for n, more in ((1000, math.ceil(required) - 1000), (5000, 0)):
-        outlook = live([(document, n)], n, {}, 0.03, now, margins).outlook
+        outlook = live([(document, n)], "", {}, 0.03, now, margins).outlook
         assert outlook is not None
         assert outlook[0].more == more
         assert outlook[0].text == document.blocks[0].questions[0].text["en"]
         assert outlook[0].margin == pytest.approx(0.03 * math.sqrt(required / n), rel=1e-6)
-    assert live([(document, 1000)], 1000, {}, 0.03, now, None).outlook is None
+    assert live([(document, 1000)], "", {}, 0.03, now, None).outlook is None
+
+
+def test_after_an_erasure_the_first_report_is_not_seen() -> None:
+    numbers = (0, 1, 9, 10, 100)
+    before = [received_band(n, was_erased=False) for n in numbers]
+    after = [received_band(n, was_erased=True) for n in numbers]
+    assert before == ["none", "fewer than 10", "fewer than 10", "10 to 19", "100 to 199"]
+    assert after == ["fewer than 10", *before[1:]]
 
 
 def test_an_item_is_added_with_ids_of_its_own_and_removed() -> None:

@@ -3,7 +3,8 @@
 request hangs."""
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database
 from frankly_server.store.counts import CountsTables
+from frankly_server.store.releases import Releases
 from frankly_server.store.reports import ReportsTable
+from frankly_server.store.survey_states import SurveyStateRow
 from frankly_server.surveys import Surveys
 
 from tests.frankly_protocol.samples import NOW, ldp_block, lip_block, survey
@@ -99,6 +102,84 @@ def test_erasing_waits_for_an_uncommitted_report(database: Database, tmp_path: P
         assert eraser.is_alive()
     eraser.join(30)
     assert (done, stored_state(database)) == ([2], (0, 0, []))
+
+
+@pytest.mark.parametrize("state", ["open", "paused", "closed"])
+def test_erasing_waits_for_a_running_release(
+    database: Database, tmp_path: Path, state: str
+) -> None:
+    """A release writes rows again; those of one that has not ended would stay."""
+    document, surveys = published(database), surveys_of(database, tmp_path)
+    intake = Intake(database, FixedClock(NOW))
+    for i in range(3):
+        intake.accept(SURVEY, body(document, i % 2, 0))
+    set_state(database, state)
+    done: list[int] = []
+    eraser = threading.Thread(target=lambda: done.append(surveys.erase(SURVEY).reports))
+    with database.transaction("release") as tx:
+        moment = "2026-06-02T00:00:00Z"
+        assert tx.releases.release(SURVEY, document.digest, 1, moment, is_over=bool) == 3
+        eraser.start()
+        eraser.join(PATIENCE_S)
+        assert eraser.is_alive()
+    eraser.join(30)
+    assert (done, stored_state(database)) == ([3], (0, 0, []))
+
+
+def test_a_release_that_begins_during_an_erasure_leaves_nothing(
+    postgresql: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins between the two transactions of the erasure of a paused survey, and ends late."""
+    database, document = postgresql, published(postgresql)
+    for i in range(3):
+        Intake(database, FixedClock(NOW)).accept(SURVEY, body(document, i % 2, 0))
+    set_state(database, "paused")
+    moved, threads, hold = threading.Event(), [], Releases.hold
+
+    def run() -> None:
+        with database.transaction("release") as tx:
+            tx.releases.release(SURVEY, document.digest, 1, "2026-06-02T00:00:00Z", is_over=bool)
+            moved.set()
+            time.sleep(PATIENCE_S)  # the erasure goes on as far as it can
+
+    def beside(releases: Releases, digests: Iterable[str]) -> None:
+        threads.append(threading.Thread(target=run))
+        threads[0].start()
+        assert moved.wait(30)
+        hold(releases, digests)
+
+    monkeypatch.setattr(Releases, "hold", beside)
+    assert surveys_of(database, tmp_path).erase(SURVEY).reports == 3
+    threads[0].join(30)
+    assert stored_state(database) == (0, 0, [])
+
+
+@pytest.mark.parametrize("state", ["paused", "closed"])
+def test_reports_of_other_surveys_do_not_wait_for_the_erasure_of_a_paused_one(
+    postgresql: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    database, other_id = postgresql, "5e" * 16
+    document = published(database)
+    other = published(database, survey_id=other_id)
+    Intake(database, FixedClock(NOW)).accept(SURVEY, body(document, 0, 0))
+    set_state(database, state)
+    arrived: list[str] = []
+    erase = ReportsTable.erase
+
+    def beside(table: ReportsTable, survey_id: str) -> int:
+        # In this thread, whose transaction would never end if the report waited for it.
+        intake = Intake(database, FixedClock(NOW))
+        arrived.append(intake.accept(other_id, body(other, 0, 0)).status)
+        return erase(table, survey_id)
+
+    monkeypatch.setattr(ReportsTable, "erase", beside)
+    assert surveys_of(database, tmp_path).erase(SURVEY).reports == 1
+    assert arrived == ["accepted"]
+
+
+def set_state(database: Database, state: str) -> None:
+    with database.transaction("state") as tx:
+        tx.survey_states.put(SURVEY, SurveyStateRow(state=state))
 
 
 def test_erasing_with_many_concurrent_reporters(

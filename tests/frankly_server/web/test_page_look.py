@@ -105,6 +105,12 @@ ADDRESSES = {
     "two ids": "https://panel.example/{id}?id={id}",
     "another name": "https://panel.example/{name}",
     "an open brace": "https://panel.example/{id",
+    "an id in an escape": "https://panel.example/%{id}",
+    "an id after a dot": "https://panel.example/.{id}/x",
+    "a number as host": "https://1/",
+    "numbers as host": "https://999.999.999.999/",
+    "a hyphen as host": "https://-/",
+    "a label that ends with a hyphen": "https://panel-.example/",
     "a large address": "https://panel.example/" + "a" * 480,
 }
 BAD |= {name: (f'return_to: "{text}"', "page.return_to") for name, text in ADDRESSES.items()}
@@ -143,12 +149,12 @@ def test_the_way_back_is_escaped_and_in_no_signed_document(fresh_site: Site) -> 
     assert "<main><noscript>" in site.client.get(f"/s/{site.survey}").text
     before, text = surveys.publish(site.survey), surveys.draft(site.survey).to_yaml().decode()
     for code in ("1e5", "-_Z"):  # as text: a number would lose its form
-        page = f"return_to: \"https://panel.example/?a='{{id}}'&b=1\", completion_code: {code}"
+        page = f"return_to: \"https://panel.example/?a={{id}}&b='1'\", completion_code: {code}"
         surveys.apply(parse_definition(f"{text}page: {{{page}}}\n".encode()))
         assert surveys.is_draft_published(site.survey)
         assert surveys.publish(site.survey).digest == before.digest
         shown = site.client.get(f"/s/{site.survey}")
-        address = "https://panel.example/?a=&#x27;{id}&#x27;&amp;b=1"
+        address = "https://panel.example/?a={id}&amp;b=&#x27;1&#x27;"
         assert f'<main data-return-to="{address}" data-completion-code="{code}">' in shown.text
         assert shown.headers["Content-Security-Policy"] == hosted_page()[1]
 

@@ -10,7 +10,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys.live import live, margins_of_one_report, required_reports
+from frankly_server.surveys.live import live, margins_of_one_report, received_band, required_reports
 from frankly_server.surveys.surveys import ERASED
 from frankly_server.web import reading
 from frankly_server.web.admin.forms import choice, field, refuse_unused, takes
@@ -77,7 +77,9 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
         (document, numbers.get(document.digest, 0))
         for document in services.surveys.versions(survey.id)
     ]
-    accepted, refusals = services.intake.accepted(survey.id), services.intake.refusals(survey.id)
+    erased = last_events(services, survey, action=ERASED)
+    accepted = received_band(services.intake.accepted(survey.id), bool(erased))
+    refusals = services.intake.refusals(survey.id)
     margins, unknown = None, ""
     if documents:
         try:
@@ -87,7 +89,7 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
         except InvalidInput as refused:
             unknown = refused.detail  # the rest of the page does not depend on them
     figures = live(documents, accepted, refusals, target, services.surveys.now(), margins)
-    values = {"erased": last_events(services, survey, action=ERASED), "live": figures}
+    values = {"erased": erased, "live": figures}
     return values | {"points": f"{target * 100:g}", "unknown": unknown}
 
 

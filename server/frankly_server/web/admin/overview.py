@@ -17,7 +17,7 @@ from frankly_server.intake.times import next_release
 from frankly_server.services import Services
 from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
-from frankly_server.surveys.live import band
+from frankly_server.surveys.live import band, received_band
 from frankly_server.surveys.older_versions import older_links
 from frankly_server.surveys.survey_state import MOVES
 from frankly_server.surveys.surveys import ERASED
@@ -36,6 +36,7 @@ _LINES: Final = 20
 """Largest number of results on the overview; the estimates page has them all."""
 _DAYS: Final = 14
 _EVENTS: Final = 5
+_WAIT_S: Final = 3.0
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -76,7 +77,9 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def surveys() -> Response:
         released, found = services.intake.released(), mine(services)
-        listed = [(one, n := released.get(one.id, 0), next_step(one, n)) for one in found]
+        listed = [
+            (one, n := released.get(one.id, 0), next_step(one, n, person().role)) for one in found
+        ]
         return render("surveys.html", surveys=listed, overdue=_overdue_backup(services))
 
 
@@ -91,7 +94,7 @@ def _overdue_backup(services: Services) -> str | None:
     found = (
         f"The newest backup on record is {days} days old."
         if newest
-        else f"No backup is on record since this server began {days} days ago."
+        else f"No backup is on record in the {days} days since the first entry of the audit trail."
     )
     return (
         f"{found} If the database is lost, so are its surveys and answers: whoever "
@@ -115,6 +118,13 @@ def _add_changes(routes: APIBlueprint, services: Services) -> None:
     @takes("name")
     def erase(survey: OpenedSurvey) -> Response:
         def act() -> None:
+            # In an open survey the next answer would show when somebody answers.
+            if survey.state in ("live", "scheduled"):
+                raise InvalidInput(
+                    Problem.IMMUTABLE,
+                    "Nothing was erased: pause or close the survey first.",
+                    "name",
+                )
             # Phones begin a field with a capital.
             if field("name").casefold() != survey.name.casefold():
                 raise InvalidInput(
@@ -137,22 +147,29 @@ def _add_changes(routes: APIBlueprint, services: Services) -> None:
 
 
 def _move(services: Services, survey: OpenedSurvey, move: str) -> None:
-    """Change the survey's state. Raises InvalidInput(field_missing) unless the form says it is meant."""
+    """Change the survey's state. Raises InvalidInput(field_missing) unless the form says it is meant.
+
+    A survey whose last moment has passed is closed before it is archived.
+    """
     if move in _PERMANENT and not ticked("sure"):
         raise InvalidInput(
             Problem.FIELD_MISSING, f"Tick that you mean it: “{move}” cannot be undone.", "sure"
         )
-    by = person()
-    services.lifecycle.move(
-        survey.id,
-        move,
-        lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
-    )
+    by, is_over = person(), survey.state == "closed" and survey.state_row.state != "closed"
+    for one in ("close", move) if move == "archive" and is_over else (move,):
+        services.lifecycle.move(
+            survey.id,
+            one,
+            lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
+        )
 
 
 def _copy(survey: OpenedSurvey) -> SurveyDefinition:
-    """Return a survey's draft under another name and title, without its times."""
+    """Return a survey's draft under another name and title, without its times and a panel's addresses."""
     draft = survey.draft
+    # Another study has another code: the first one's would pay for it.
+    if page := draft.get("page"):
+        draft["page"] = {k: v for k, v in page.items() if k not in ("return_to", "completion_code")}
     for name in ("opens", "closes", "expires"):
         draft.pop(name, None)
     draft["title"] = {language: f"{text} (2)" for language, text in draft["title"].items()}
@@ -160,26 +177,25 @@ def _copy(survey: OpenedSurvey) -> SurveyDefinition:
     return parse_value(draft)
 
 
-def next_step(survey: OpenedSurvey, n: int) -> tuple[str, str]:
-    """Return what to do next in words, and the page for it (last part of its path).
+def next_step(survey: OpenedSurvey, n: int, role: str, least: int = 0) -> tuple[str, str] | None:
+    """Return what to do next in words, and the page for it (last part of its path); None: nothing.
 
-    n : number of released answers.
+    n : number of released answers. role : of the person who asks. least : answers that a result needs,
+    if earlier versions need more than the newest.
     """
-    state = survey.state
-    if state == "draft":
-        return "Publish it", "publish"
-    has_results = n >= survey.definition.min_reports
-    if state in ("closed", "archived"):
-        if has_results:
-            return "Read the results", "estimates"
-        return ("Nothing", "") if state == "archived" else ("Archive it", "")
-    if state == "paused":
-        return "Resume or close it", ""
-    if has_results:
+    state, token = survey.state, survey.summary.token
+    if survey.summary.version and state != "paused" and n >= max(least, survey.summary.least):
         return "Read the results", "estimates"
-    tokens = survey.definition.tokens
-    is_invited = tokens is not None and tokens.key is None
-    return ("Invite people", "invitations") if is_invited else ("Share its link", "")
+    if state in ("live", "scheduled") and token is None:
+        return "Share its link", ""
+    steps = {
+        "draft": ("Publish it", "publish"),
+        "paused": ("Resume or close it", ""),
+        "closed": ("Archive it", ""),
+    }
+    if token is not None and token.key is None:
+        steps["live"] = steps["scheduled"] = "Invite people", "invitations"
+    return steps.get(state) if may(role, "admin") else None
 
 
 def _page(
@@ -188,8 +204,12 @@ def _page(
     documents = services.surveys.versions(survey.id)
     days = services.intake.released_by_day(survey.id)
     n, values = sum(days.values()), {}
+    erased = last_events(services, survey, action=ERASED)
     if documents:
-        values = _shared(services, survey, documents) | _figures(services, survey, documents, n)
+        # A refused form is shown again without the results, which can take seconds.
+        results = _results(services, survey, documents) if n and refused is None else {}
+        values = _shared(services, survey, documents) | results
+        values |= _figures(services, survey, documents, bool(erased))
     return show(
         "overview.html",
         survey,
@@ -198,10 +218,13 @@ def _page(
         n=n,
         days=dict(list(days.items())[-_DAYS:][::-1]),
         earlier=sum(list(days.values())[:-_DAYS]),
-        step=next_step(survey, n),
+        step=next_step(
+            survey, n, person().role, max((one.min_reports for one in documents), default=0)
+        ),
         moves=_moves(survey),
         events=last_events(services, survey, _EVENTS),
-        erased=last_events(services, survey, action=ERASED),
+        erased=erased,
+        most=_LINES,
         form=request.form,
         **values,
     )
@@ -210,7 +233,7 @@ def _page(
 def _moves(survey: OpenedSurvey) -> list[str]:
     """Return the changes of state that are possible; a draft can only be archived."""
     state = survey.state_row.state
-    if not survey.summary.version:
+    if not survey.summary.version or survey.state == "closed":
         return [] if state == "archived" else ["archive"]
     return [name for name, (sources, _) in MOVES.items() if state in sources]
 
@@ -241,30 +264,37 @@ def _shared(
 
 
 def _figures(
-    services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument], n: int
+    services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument], was_erased: bool
 ) -> dict[str, Any]:
-    """Return numbers of answers, and a line about the results of each question."""
-    now, sees_received = services.surveys.now(), may(person().role, "admin")
-    values: dict[str, Any] = {
-        # Only for admins: large surveys take seconds to count. Exact numbers of what has arrived
-        # would show when a person answers.
-        "received": band(services.intake.accepted(survey.id)) if sees_received else None,
+    """Return numbers of answers."""
+    now, received = services.surveys.now(), None
+    # Only for admins: large surveys take seconds to count.
+    if may(person().role, "admin"):
+        received = received_band(services.intake.accepted(survey.id), was_erased)
+    return {
+        "received": received,
+        "opens": documents[-1].opens,
         "left": documents[-1].release_step if len(documents) == 1 else None,
         "next_release": min(next_release(one.release_every, now) for one in documents),
-        "results": [],
     }
-    if n:
-        with without_slot(services.analyses):
-            try:
-                query = Asked()
-                found = found_of(services, survey.id, documents, query, completion=False)
-                values["results"] = [
-                    (section.text, [_result(group) for group in section.groups])
-                    for section in found.sections
-                ]
-            except InvalidInput as error:
-                values["unknown"] = error.detail
-    return values | {"most": _LINES}
+
+
+def _results(
+    services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument]
+) -> dict[str, Any]:
+    """Return a line about the results of each question, or why there is none now."""
+    try:
+        # The forms of this page must not wait for other people's estimates.
+        with without_slot(services.analyses, wait_s=_WAIT_S):
+            found = found_of(services, survey.id, documents, Asked(), completion=False)
+    except InvalidInput as error:  # also Busy
+        return {"unknown": error.detail}
+    return {
+        "results": [
+            (section.text, [_result(group) for group in section.groups])
+            for section in found.sections
+        ]
+    }
 
 
 def _result(table: EstimatesTable) -> str:

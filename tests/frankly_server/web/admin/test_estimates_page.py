@@ -428,14 +428,14 @@ def test_only_an_admin_sees_that_somebody_has_answered(answered: Office) -> None
     clients = {role: answered.client(role) for role in ("viewer", "analyst", "admin")}
 
     def texts(page: str) -> dict[str, str]:
-        path = f"/admin/surveys/{answered.survey}/{page}"
+        path = f"/admin/surveys/{answered.survey}/{page}".rstrip("/")
         shown = {role: " ".join(client.get(path).text.split()) for role, client in clients.items()}
         return {role: re.sub('name="csrf" value="[^"]*"', "", text) for role, text in shown.items()}
 
-    estimates, intake = texts("estimates"), texts("answers")
+    estimates, intake, overview = texts("estimates"), texts("answers"), texts("")
     for text in estimates.values():
-        assert f"{N} answers are released; those that arrived since are counted from" in text
-        assert "the next release, at 2026-06-02 00:00 UTC" in text
+        assert f"{N} answers are released and counted. The next release is at" in text
+        assert "The next release is at 2026-06-02 00:00 UTC; answers wait longer" in text
     digest = answered.services.surveys.versions(answered.survey)[-1].digest
     report = {"v": 1, "doc": digest, "y": [1, 2], "strata": {"region": "north"}, "token": None}
     reports = [report | {"id": f"{N + i:032x}"} for i in range(300)]
@@ -443,4 +443,6 @@ def test_only_an_admin_sees_that_somebody_has_answered(answered: Office) -> None
     assert texts("estimates") == estimates
     later = texts("answers")
     assert [role for role in clients if later[role] != intake[role]] == ["admin"]
+    then = texts("")
+    assert [role for role in clients if then[role] != overview[role]] == ["admin"]
     assert ("200 to 499" in intake["admin"], "500 to 999" in later["admin"]) == (True, True)

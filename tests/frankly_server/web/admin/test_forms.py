@@ -55,6 +55,7 @@ PAGES = (
         "")),
     *(f"/admin/surveys/SCORED/{tab}" for tab in (
         "questions", "questions/mood", "questions/check", "protection", "try", "file", "publish", "")),
+    "/admin/surveys/CLOSED/",
 )  # fmt: skip
 # Forms of other states: without a session, of a running job, and of a second factor.
 ELSEWHERE = {
@@ -157,9 +158,11 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     made = make_office(tmp_path_factory.mktemp("office"))
     services = made.services
     services.webhooks = Webhooks(services.database, FixedClock(NOW), Post(["hooks.example.org"]))
-    for file in (INVITED, SCORED):
+    for file in (INVITED, SCORED, SURVEY.replace(b"name: habits", b"name: closed")):
         services.surveys.apply(parse_definition(file))
     services.surveys.publish("invited")
+    services.surveys.publish("closed")
+    services.lifecycle.move(survey_id(made, "closed"), "close")
     services.invites.make("invited", 3)
     services.webhooks.set(survey_id(made, "invited"), "https://hooks.example.org/old")
     drafts = {survey_id(made, name): services.surveys.draft(name) for name in ("invited", "scored")}
@@ -172,7 +175,7 @@ def survey_id(office: Office, name: str) -> str:
 
 
 def placed(office: Office, path: str) -> str:
-    for name in ("invited", "scored"):
+    for name in ("invited", "scored", "closed"):
         path = path.replace(name.upper(), survey_id(office, name))
     return path.rstrip("/")
 
@@ -329,7 +332,7 @@ def filled(
 ) -> list[tuple[str, str]]:
     """Return the fields as a browser sends them, with one control changed."""
     needed = {"question": "Ever?", "choices": "No\nYes", "title": "New", "label": "note", "count": "2",
-              "email": f"person{number}@example.org", "file": office.file, "name": "invited"}  # fmt: skip
+              "email": f"person{number}@example.org", "file": office.file, "name": "closed"}  # fmt: skip
     fields = []
     for i, control in enumerate(form.controls):
         sent = control.value

@@ -4,16 +4,23 @@
 import html
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import segno
 from frankly_protocol.clock import FixedClock
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.tokens import TokenRule
+from frankly_server.accounts.service import BACKED_UP
+from frankly_server.cli.services import record_command
 from frankly_server.intake import Intake, Releasing
 from frankly_server.store.survey_states import SurveyStateRow
 from frankly_server.surveys import Summary
 from frankly_server.surveys.definition import parse_definition
+from frankly_server.web.admin import overview
 from frankly_server.web.admin.overview import next_step
 from frankly_server.web.admin.survey_page import OpenedSurvey
 
@@ -96,7 +103,10 @@ def test_answers_are_shown_by_day_as_released(answered: Office) -> None:
     assert '<p class="big">100 to 199</p>' in page  # 130 have arrived
     assert "124 of them are released" in page
     assert "The next release is at" in page
-    rows = re.findall(r'<th scope="row">(2026-06-0\d)</th> <td class="n">(\d+)</td>', page)
+    rows = re.findall(
+        r'<th scope="row">(2026-06-0\d)</th> <td class="n"><progress[^>]*></progress> (\d+)</td>',
+        page,
+    )
     days = [(NOW + timedelta(days=day)).date().isoformat() for day in range(len(PER_DAY))]
     assert rows == [(day, str(n)) for day, n in zip(days, PER_DAY, strict=True)][::-1]
     # Nothing else is said of those that wait.
@@ -123,45 +133,71 @@ def test_each_result_is_a_sentence_of_the_estimates_page(answered: Office) -> No
 
 def test_a_question_without_enough_answers_says_how_many_it_needs(own_office: Office) -> None:
     assert "None yet: results use released answers only." in shown(own_office)
-    digest = own_office.services.surveys.versions(own_office.survey)[-1].digest
     least = own_office.services.surveys.versions(own_office.survey)[-1].min_reports
-    reports = [
-        {"v": 1, "doc": digest, "id": f"{i:032x}", "y": [0, 0], "strata": {"region": "north"}, "token": None}
-        for i in range(least - 1)
-    ]  # fmt: skip
-    own_office.services.intake.accept_batch(own_office.survey, reports)
-    own_office.services.releasing.release()
+    fill(own_office, least - 1)
     n = own_office.services.intake.released().get(own_office.survey, 0)
     expected = f"No result yet: {n} of the {least} answers that it needs are released."
     assert shown(own_office).count(expected) == (2 if n else 0)
 
 
-INVITED = SURVEY.replace(b"languages:", b"tokens: {kind: invite}\nlanguages:")
-# Stored state, that of the newest version, released answers (10 are needed), by invitation -> next step
-STEPS = [
-    ("open", "draft", 0, False, ("Publish it", "publish")),
-    ("archived", "draft", 0, False, ("Nothing", "")),
-    ("open", "scheduled", 0, False, ("Share its link", "")),
-    ("open", "open", 9, False, ("Share its link", "")),
-    ("open", "open", 0, True, ("Invite people", "invitations")),
-    ("open", "open", 10, True, ("Read the results", "estimates")),
-    ("paused", "open", 90, False, ("Resume or close it", "")),
-    ("closed", "open", 0, False, ("Archive it", "")),
-    ("open", "closed", 10, False, ("Read the results", "estimates")),
-    ("archived", "closed", 90, False, ("Read the results", "estimates")),
-    ("archived", "closed", 0, False, ("Nothing", "")),
+INVITE, SIGNED = TokenRule("invite", None), TokenRule("rsa-pss", "key")
+READ = ("Read the results", "estimates")
+# Stored state, state by time, released answers, rule for tokens -> next step of an admin and of a viewer.
+# The newest version needs 10 answers.
+STEPS: list[Any] = [
+    ("open", "draft", 0, None, ("Publish it", "publish"), None),
+    ("archived", "draft", 0, None, None, None),
+    ("open", "scheduled", 0, None, ("Share its link", ""), ("Share its link", "")),
+    ("open", "open", 9, None, ("Share its link", ""), ("Share its link", "")),
+    ("open", "open", 0, INVITE, ("Invite people", "invitations"), None),
+    ("open", "open", 0, SIGNED, None, None),
+    ("open", "open", 10, INVITE, READ, READ),
+    ("paused", "open", 90, None, ("Resume or close it", ""), None),
+    ("closed", "open", 0, None, ("Archive it", ""), None),
+    ("open", "closed", 9, None, ("Archive it", ""), None),
+    ("open", "closed", 10, None, READ, READ),
+    ("archived", "closed", 90, None, READ, READ),
+    ("archived", "closed", 0, None, None, None),
 ]
 
 
-@pytest.mark.parametrize(("stored", "newest", "n", "invited", "step"), STEPS)
+@pytest.mark.parametrize(("stored", "by_time", "n", "token", "of_admin", "of_viewer"), STEPS)
 def test_every_state_has_its_next_step(
-    stored: str, newest: str, n: int, invited: bool, step: tuple[str, str]
+    stored: str, by_time: str, n: int, token: TokenRule | None, of_admin: Any, of_viewer: Any
 ) -> None:
-    definition = parse_definition(INVITED if invited else SURVEY)
-    assert definition.min_reports == 10
-    summary = Summary("0" * 32, "habits", newest, 0 if newest == "draft" else 1, None)
-    survey = OpenedSurvey(summary, SurveyStateRow(state=stored), definition)
-    assert next_step(survey, n) == step
+    published = by_time != "draft"
+    summary = Summary("0" * 32, "habits", by_time, int(published), None, NOW, 10 * published, token)
+    survey = OpenedSurvey(summary, SurveyStateRow(state=stored), parse_definition(SURVEY))
+    assert next_step(survey, n, "admin") == of_admin
+    assert next_step(survey, n, "viewer") == next_step(survey, n, "analyst") == of_viewer
+
+
+def test_results_need_the_largest_minimum_of_all_versions(own_office: Office) -> None:
+    """The first version needs 10 answers, the second 40, and the draft 2."""
+    surveys = own_office.services.surveys
+    for least in (40, 2):
+        text = SURVEY.replace(b"min_reports: 10", b"min_reports: %d" % least)
+        surveys.apply(parse_definition(text))
+        if least == 40:
+            surveys.publish("habits")
+    fill(own_office, 30)
+    page = shown(own_office)
+    assert page.count("No result yet: 30 of the 40 answers that it needs are released.") == 2
+    assert "Read the results" not in page
+    listed = own_office.client("viewer").get("/admin/surveys").text
+    assert "Read the results" not in listed
+
+
+def fill(office: Office, n: int, version: int = -1) -> None:
+    """Let `n` answers arrive and be released."""
+    digest = office.services.surveys.versions(office.survey)[version].digest
+    reports = [
+        {"v": 1, "doc": digest, "id": f"{i:032x}", "y": [0, 0], "strata": {"region": "north"}, "token": None}
+        for i in range(n)
+    ]  # fmt: skip
+    results = office.services.intake.accept_batch(office.survey, reports)
+    assert {getattr(result, "status", None) for result in results} == {"accepted"}
+    office.services.releasing.release()
 
 
 def state(office: Office) -> str:
@@ -193,35 +229,57 @@ def test_pausing_and_resuming_need_no_confirmation(own_office: Office) -> None:
 @pytest.mark.parametrize("name", ["", "habit", "habits2", "the habits"])
 def test_answers_are_erased_by_the_name_alone(answered: Office, name: str) -> None:
     erase = f"/admin/surveys/{answered.survey}/erase"
+    answered.services.lifecycle.move(answered.survey, "pause")
     refused = send(answered.client("admin"), erase, name=name)
     assert refused.status_code == 422
     assert 'id="name-error"' in refused.text
+    answered.services.lifecycle.move(answered.survey, "resume")
     assert answered.services.intake.released()[answered.survey] == sum(PER_DAY)
 
 
 def test_erasing_deletes_answers_and_results_and_keeps_the_documents(own_office: Office) -> None:
     services, survey = own_office.services, own_office.survey
     document = services.surveys.envelope(survey)
-    digest = services.surveys.versions(survey)[-1].digest
-    reports = [
-        {"v": 1, "doc": digest, "id": f"{i:032x}", "y": [0, 0], "strata": {"region": "north"}, "token": None}
-        for i in range(120)
-    ]  # fmt: skip
-    services.intake.accept_batch(survey, reports)
-    services.releasing.release()
+    fill(own_office, 120)
     assert "<dd>" in shown(own_office)
+    erase = f"/admin/surveys/{survey}/erase"
     for caller in ("viewer", "analyst"):
-        refused = send(own_office.client(caller), f"/admin/surveys/{survey}/erase", name="habits")
-        assert refused.status_code == 403
-    done = send(own_office.client("admin"), f"/admin/surveys/{survey}/erase", name="Habits")
+        assert send(own_office.client(caller), erase, name="habits").status_code == 403
+    assert 'name="name"' not in shown(own_office)
+    refused = send(own_office.client("admin"), erase, name="habits")
+    assert refused.status_code == 409
+    assert "Nothing was erased: pause or close the survey first." in refused.text
+    assert services.intake.accepted(survey) == 120
+    services.lifecycle.move(survey, "pause")
+    done = send(own_office.client("admin"), erase, name="Habits")
     assert done.status_code == 303
     page = shown(own_office)
-    assert "None yet" in page
     assert "All answers that had arrived before 2026-06-01 12:00 UTC were erased then." in page
     assert "were erased then" in shown(own_office, "viewer", "/answers")
     assert 'data-th="What">answers erased</td>' in page
+    assert "<dd>" not in page
     assert (services.intake.accepted(survey), services.intake.released()) == (0, {})
     assert services.surveys.envelope(survey) == document
+    # The first answer after it is not seen.
+    assert '<p class="big">Fewer than 10</p>' in page
+    services.lifecycle.move(survey, "resume")
+    before = [unsigned(shown(own_office, path=path)) for path in ("", "/answers")]
+    digest = services.surveys.versions(survey)[-1].digest
+    report = {
+        "v": 1,
+        "doc": digest,
+        "id": "f" * 32,
+        "y": [0, 0],
+        "strata": {"region": "north"},
+        "token": None,
+    }
+    assert services.intake.accept_batch(survey, [report])[0].status == "accepted"  # type: ignore[union-attr]
+    assert [unsigned(shown(own_office, path=path)) for path in ("", "/answers")] == before
+
+
+def unsigned(page: str) -> str:
+    """Return a page without its form tokens, which differ between sessions."""
+    return re.sub('name="csrf" value="[0-9a-f]{64}"', "", page)
 
 
 def test_only_owners_see_who_did_it(own_office: Office) -> None:
@@ -255,7 +313,7 @@ def test_a_draft_has_an_overview_without_a_link(own_office: Office) -> None:
 
 def test_the_list_has_state_answers_last_day_and_next_step(answered: Office) -> None:
     begin(answered.client("admin"), title="An idea")
-    page = " ".join(answered.client("viewer").get("/admin/surveys").text.split())
+    page = " ".join(answered.client("admin").get("/admin/surveys").text.split())
     row = re.search(r"<tr> <th scope=\"row\"><a href=\"([^\"]*)\">Habits</a>.*?</tr>", page)
     assert row
     assert row.group(1) == f"/admin/surveys/{answered.survey}"
@@ -287,7 +345,7 @@ def test_the_first_page_of_an_owner_leads_to_a_first_survey(own_office: Office) 
 # Days since the server began, or since a backup; days that the setting allows -> words of the warning
 BACKUPS: list[tuple[int | None, int, int, str | None]] = [
     (None, 6, 7, None),
-    (None, 7, 7, "No backup is on record since this server began 7 days ago."),
+    (None, 7, 7, "No backup is on record in the 7 days since the first entry of the audit trail."),
     (0, 6, 7, None),
     (0, 40, 7, "The newest backup on record is 40 days old."),
     (5, 7, 7, None),
@@ -306,10 +364,116 @@ def test_owners_are_warned_without_a_recent_backup(
     services.accounts._clock = hands
     if backed_up is not None:
         hands.at = NOW + timedelta(days=backed_up)
-        services.accounts.record_backup()
+        record_command(services.database, BACKED_UP, "everything", hands)
     hands.at = NOW + timedelta(days=now)
     for caller in ("owner", "admin", "viewer", "foreign owner"):
         page = html.unescape(own_office.client(caller).get("/admin/surveys").text)
         is_warned = words is not None and caller == "owner"
         assert ("backup" in page) == is_warned, caller
         assert words is None or not is_warned or words in page
+
+
+def at(office: Office, moment: datetime) -> None:
+    """Let the time of the surveys service be `moment`."""
+    office.services.surveys._clock = FixedClock(moment)
+
+
+def two_versions(office: Office, opens: str, closes: str) -> None:
+    text = re.sub(rb"opens: .*", f"opens: {opens}".encode(), SURVEY)
+    text = re.sub(rb"closes: .*", f"closes: {closes}".encode(), text)
+    office.services.surveys.apply(parse_definition(text))
+    assert office.services.surveys.publish("habits").version == 2
+
+
+def test_a_survey_is_open_while_any_version_accepts_answers(own_office: Office) -> None:
+    """The second version ends, or begins, at another time than the first one, which ends in July."""
+    two_versions(own_office, "2026-05-01T00:00:00Z", "2026-06-10T00:00:00Z")
+    at(own_office, NOW + timedelta(days=12))
+    page = shown(own_office)
+    assert '<span class="state live">live</span>' in page
+    assert "2026-07-01" in page
+    assert "Pause or close the survey first." in page
+    at(own_office, NOW + timedelta(days=60))
+    assert '<span class="state closed">closed</span>' in shown(own_office)
+
+
+def test_a_survey_whose_next_version_is_scheduled_is_live(own_office: Office) -> None:
+    two_versions(own_office, "2026-06-20T00:00:00Z", "2026-08-01T00:00:00Z")
+    assert '<span class="state live">live</span>' in shown(own_office)
+    assert "from 2026-06-20 00:00 UTC on" not in shown(own_office)
+
+
+def test_a_scheduled_survey_says_when_it_begins(own_office: Office) -> None:
+    opens = own_office.services.surveys.versions(own_office.survey)[-1].opens
+    at(own_office, opens - timedelta(days=1))
+    page = shown(own_office)
+    assert '<span class="state scheduled">scheduled</span>' in page
+    assert f"can answer from {opens:%Y-%m-%d %H:%M} UTC on" in page
+
+
+def test_a_survey_that_ended_by_its_time_can_be_archived(own_office: Office) -> None:
+    at(own_office, NOW + timedelta(days=60))
+    page = shown(own_office)
+    assert re.findall(r'name="move" value="([a-z]+)"', page) == ["archive"]
+    client, move = own_office.client("admin"), f"/admin/surveys/{own_office.survey}/move"
+    assert send(client, move, move="archive", sure="yes").status_code == 303
+    assert state(own_office) == "archived"
+    trail = [event.action for event in own_office.services.accounts.trail("main")]
+    assert trail[:2] == ["survey archived", "survey closed"]
+
+
+def test_an_archived_survey_does_not_change(own_office: Office) -> None:
+    services, survey = own_office.services, own_office.survey
+    fill(own_office, 40)
+    for move in ("close", "archive"):
+        services.lifecycle.move(survey, move)
+    client, before = own_office.client("admin"), services.surveys.draft(survey)
+    about = {"title-en": "Other", "languages": "en", "min_reports": "10"}
+    assert send(client, f"/admin/surveys/{survey}/text", **about).status_code == 409
+    rule = {"rule": "reports", "reports": "50"}
+    assert send(client, f"/admin/surveys/{survey}/stop-rule", **rule).status_code == 409
+    with pytest.raises(InvalidInput, match="duplicate it"):
+        services.surveys.apply(parse_definition(SURVEY.replace(b"Habits", b"Other")))
+    assert services.surveys.draft(survey) == before
+    page = shown(own_office)
+    assert "This draft is archived" not in page
+    assert "The draft differs" not in page
+    assert "Read the results" in page
+    assert send(client, f"/admin/surveys/{survey}/erase", name="habits").status_code == 303
+
+
+def test_the_page_opens_while_others_compute(own_office: Office) -> None:
+    """Results are left out at once if no place is free, and forms stay."""
+    fill(own_office, 40)
+    places = own_office.services.analyses
+    with ExitStack() as held:
+        for number in range(2):
+            held.enter_context(places.taken(f"organisation {number}", "somebody"))
+        held.enter_context(pytest.MonkeyPatch.context()).setattr(overview, "_WAIT_S", 0.0)
+        page = shown(own_office)
+        assert "computing for others" in page
+        assert "<dd>" not in page
+        assert 'value="pause"' in page
+        refused = send(
+            own_office.client("admin"), f"/admin/surveys/{own_office.survey}/move", move="close"
+        )
+        assert refused.status_code == 422
+    assert "<dd>" in shown(own_office)
+
+
+def test_a_duplicate_has_no_times_and_no_code_of_a_panel(own_office: Office) -> None:
+    page = b'page: {accent: "#112233", return_to: "https://panel.example/?c=A", completion_code: A}\nlanguages:'
+    own_office.services.surveys.apply(parse_definition(SURVEY.replace(b"languages:", page)))
+    done = send(own_office.client("admin"), f"/admin/surveys/{own_office.survey}/duplicate")
+    copy = own_office.services.surveys.draft(done.headers["Location"].split("/")[3])
+    assert (copy.opens, copy.closes) == (None, None)
+    assert copy.page is not None
+    assert copy.page.model_dump(exclude_none=True) == {"accent": "#112233"}
+
+
+def test_a_stop_rule_that_closes_a_survey_is_on_the_page(own_office: Office) -> None:
+    own_office.services.lifecycle.stop_at(own_office.survey, 20)
+    fill(own_office, 30)
+    assert state(own_office) == "closed"
+    page = shown(own_office, "owner")
+    assert '<td data-th="What">survey closed</td> <td data-th="Who">the stop rule</td>' in page

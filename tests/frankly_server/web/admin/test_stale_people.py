@@ -58,6 +58,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     services.webhooks.set(survey, URL)
     services.intake.accept_batch(survey, [{}])
     assert services.intake.refusals(survey)  # what erasing would delete
+    services.lifecycle.move(survey, "pause")
     yield replace(made, survey=survey)
     services.close()
 
