@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit trail of the command line: every command that changes a survey or a key leaves a line."""
 
+from collections.abc import Iterator
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
+import click
 import pytest
 from frankly_protocol.clock import SystemClock
 from frankly_server.accounts import Accounts
 from frankly_server.accounts.service import COMMAND_LINE
+from frankly_server.cli.front import VERBS
 from frankly_server.settings import Settings
 from frankly_server.store import Database
 
@@ -41,6 +45,59 @@ COMMANDS: list[tuple[list[str], str, str]] = [
     (["keys", "rotate", "--publisher", "--yes"], "signing keys changed", "version 2"),
     (["keys", "resign", "--yes"], "documents signed again", "documents: 1"),
 ]
+
+
+# Commands that change something, whose lines other tests require, or that have no database to write to.
+ELSEWHERE = {
+    *("survey apply", "restore", "migrate", "scale partition"),
+    *("admin create-owner", "admin unlock", "admin reset-password"),
+    *("admin reset-second-factor", "admin disable"),
+    *("keys init", "keys revoke", "keys sign"),
+}
+READING = {
+    *(
+        "keys status",
+        "admin list",
+        "survey diff",
+        "survey export",
+        "survey template",
+        "survey schema",
+    ),
+    *(
+        "survey list",
+        "serve",
+        "backup verify",
+        "codebook",
+        "evidence",
+        "counts show",
+        "counts verify",
+    ),
+    *("scale export", "scale count", "doctor", "estimates", "witness", "audit", "replay", "design"),
+    *("measure", "estimate", "plan", "waves", "verify", "demo"),
+}
+
+
+def commands(command: click.Command, name: str) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        for word, one in command.commands.items():
+            yield from commands(one, f"{name} {word}")
+    else:
+        yield name
+
+
+def test_every_command_is_known_to_leave_a_line_or_to_read_only() -> None:
+    """A new command is found here."""
+    every = set()
+    for verb, (place, _) in VERBS.items():
+        module, _, attribute = place.partition(":")
+        every |= set(commands(getattr(import_module(module), attribute), verb))
+    lines = {
+        name
+        for name in every
+        if any(name.split() == one[: len(name.split())] for one, *_ in COMMANDS)
+    }
+    assert lines | ELSEWHERE | READING == every
+    assert not lines & READING
 
 
 @pytest.fixture
