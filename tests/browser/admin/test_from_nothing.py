@@ -240,18 +240,21 @@ def _fill_in(page: Page) -> None:
 def _run(desk: Desk) -> None:
     """Pause and resume, and look at every change of state; the keyboard alone opens what each means."""
     page = desk.page
-    assert page.get_by_text("Pause or close the survey first.").count() == 1
+    assert page.get_by_text("Close the survey first, or pause it if it should go on.").count() == 1
     desk.press("Pause")
     assert page.locator(".state").inner_text() == "paused"
     page.get_by_text("Close …").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    assert page.get_by_label("Close it permanently").is_checked()
+    assert page.get_by_label("I know that this cannot be undone").first.is_checked()
     page.get_by_text("Erase the answers …").press("Enter")
     page.get_by_label("To confirm, type").fill("study")
     desk.press_refused("Erase the answers", 422)
-    assert page.get_by_text("Nothing was erased: type study-habits to confirm.").count() >= 1
+    assert (
+        page.get_by_text("Nothing was erased: type the title, Study habits, to confirm.").count()
+        >= 1
+    )
     assert page.evaluate("document.activeElement.name") == "name"
     for summary in page.locator("main summary").all():
         if not summary.locator("xpath=..").evaluate("details => details.open"):

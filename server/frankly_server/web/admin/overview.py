@@ -2,12 +2,14 @@
 """List of surveys, and a survey's overview: its link, answers, results, next step and state."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 from apiflask import APIBlueprint
 from flask import Response, request
+from frankly_protocol.clock import parse_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -15,6 +17,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.accounts import may
 from frankly_server.intake.times import next_release
 from frankly_server.services import Services
+from frankly_server.store import AuditEvent
 from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.live import band, received_band
@@ -37,6 +40,7 @@ _LINES: Final = 20
 _DAYS: Final = 14
 _EVENTS: Final = 5
 _WAIT_S: Final = 3.0
+_JUST: Final = timedelta(seconds=20)
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -122,14 +126,15 @@ def _add_changes(routes: APIBlueprint, services: Services) -> None:
             if survey.state in ("live", "scheduled"):
                 raise InvalidInput(
                     Problem.IMMUTABLE,
-                    "Nothing was erased: pause or close the survey first.",
+                    "Nothing was erased: close or pause the survey first.",
                     "name",
                 )
-            # Phones begin a field with a capital.
-            if field("name").casefold() != survey.name.casefold():
+            # Phones begin a field with a capital; browsers send lines and blanks of a title as they are.
+            typed = " ".join(field("name").casefold().split())
+            if typed not in (survey.name, " ".join(survey.title.casefold().split())):
                 raise InvalidInput(
                     Problem.FIELD_TYPE,
-                    f"Nothing was erased: type {survey.name} to confirm.",
+                    f"Nothing was erased: type the title, {survey.title}, to confirm.",
                     "name",
                 )
             record = services.accounts.credential_recorder(person(), ERASED, survey.name)
@@ -204,7 +209,10 @@ def _page(
     documents = services.surveys.versions(survey.id)
     days = services.intake.released_by_day(survey.id)
     n, values = sum(days.values()), {}
-    erased = last_events(services, survey, action=ERASED)
+    erased, events = (
+        last_events(services, survey, action=ERASED),
+        last_events(services, survey, _EVENTS),
+    )
     if documents:
         # A refused form is shown again without the results, which can take seconds.
         results = _results(services, survey, documents) if n and refused is None else {}
@@ -222,12 +230,20 @@ def _page(
             survey, n, person().role, max((one.min_reports for one in documents), default=0)
         ),
         moves=_moves(survey),
-        events=last_events(services, survey, _EVENTS),
+        events=events,
+        done=_done(events, services.surveys.now()),
         erased=erased,
         most=_LINES,
         form=request.form,
         **values,
     )
+
+
+def _done(events: Sequence[AuditEvent], now: datetime) -> AuditEvent | None:
+    """Return what this person has just done to the survey, None if that was nothing."""
+    newest = next(iter(events), None)
+    is_new = newest is not None and now - parse_time(newest.at) < _JUST
+    return newest if newest and is_new and newest.actor == person().email else None
 
 
 def _moves(survey: OpenedSurvey) -> list[str]:
@@ -268,8 +284,8 @@ def _figures(
 ) -> dict[str, Any]:
     """Return numbers of answers."""
     now, received = services.surveys.now(), None
-    # Only for admins: large surveys take seconds to count.
-    if may(person().role, "admin"):
+    # Only for admins: large surveys take seconds to count. At the end, the released ones are all.
+    if may(person().role, "admin") and survey.state in ("live", "scheduled", "paused"):
         received = received_band(services.intake.accepted(survey.id), was_erased)
     return {
         "received": received,

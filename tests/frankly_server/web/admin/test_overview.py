@@ -104,7 +104,7 @@ def test_answers_are_shown_by_day_as_released(answered: Office) -> None:
     assert "124 of them are released" in page
     assert "The next release is at" in page
     rows = re.findall(
-        r'<th scope="row">(2026-06-0\d)</th> <td class="n"><progress[^>]*></progress> (\d+)</td>',
+        r'<th scope="row" class="day">(2026-06-0\d)</th> <td class="n"><progress[^>]*></progress> (\d+)</td>',
         page,
     )
     days = [(NOW + timedelta(days=day)).date().isoformat() for day in range(len(PER_DAY))]
@@ -248,13 +248,15 @@ def test_erasing_deletes_answers_and_results_and_keeps_the_documents(own_office:
     assert 'name="name"' not in shown(own_office)
     refused = send(own_office.client("admin"), erase, name="habits")
     assert refused.status_code == 409
-    assert "Nothing was erased: pause or close the survey first." in refused.text
+    assert "Nothing was erased: close or pause the survey first." in refused.text
     assert services.intake.accepted(survey) == 120
     services.lifecycle.move(survey, "pause")
     done = send(own_office.client("admin"), erase, name="Habits")
     assert done.status_code == 303
     page = shown(own_office)
     assert "All answers that had arrived before 2026-06-01 12:00 UTC were erased then." in page
+    assert "<p>Done: answers erased.</p>" in page
+    assert "Done:" not in shown(own_office, "owner")
     assert "were erased then" in shown(own_office, "viewer", "/answers")
     assert 'data-th="What">answers erased</td>' in page
     assert "<dd>" not in page
@@ -275,6 +277,26 @@ def test_erasing_deletes_answers_and_results_and_keeps_the_documents(own_office:
     }
     assert services.intake.accept_batch(survey, [report])[0].status == "accepted"  # type: ignore[union-attr]
     assert [unsigned(shown(own_office, path=path)) for path in ("", "/answers")] == before
+
+
+@pytest.mark.parametrize("typed", ["habits", "HABITS", "Habits  and health"])
+def test_a_closed_survey_is_erased_by_its_name_or_title(own_office: Office, typed: str) -> None:
+    text = SURVEY.replace(b"{en: Habits}", b'{en: "Habits and Health"}')
+    own_office.services.surveys.apply(parse_definition(text))
+    fill(own_office, 40)
+    own_office.services.lifecycle.move(own_office.survey, "close")
+    assert '<p class="big">40</p>' in shown(own_office)
+    client = own_office.client("admin")
+    erase = f"/admin/surveys/{own_office.survey}/erase"
+    assert send(client, erase, name="habit").status_code == 422
+    assert send(client, erase, name=typed).status_code == 303
+    for path in ("", "/answers"):
+        for caller in ("admin", "viewer"):
+            page = shown(own_office, caller, path)
+            assert '<p class="big">None</p>' in page
+            assert "erased then" in page
+            assert "still wait" not in page
+    assert "Estimates appear after" not in shown(own_office, path="/estimates")
 
 
 def unsigned(page: str) -> str:
@@ -392,7 +414,7 @@ def test_a_survey_is_open_while_any_version_accepts_answers(own_office: Office) 
     page = shown(own_office)
     assert '<span class="state live">live</span>' in page
     assert "2026-07-01" in page
-    assert "Pause or close the survey first." in page
+    assert "Close the survey first, or pause it if it should go on." in page
     at(own_office, NOW + timedelta(days=60))
     assert '<span class="state closed">closed</span>' in shown(own_office)
 
