@@ -34,8 +34,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     _publish(desk)
     link = page.locator("pre").first.inner_text()
     desk.check("overview-new")
-    desk.follow(page.get_by_role("link", name="Notice to print"))
-    desk.check("notice", again=True)
+    _see_notice(desk)
     desk.follow(page.get_by_role("link", name="Run", exact=True))
     desk.follow(page.get_by_role("link", name="Embed", exact=True).first)
     snippets = page.locator("pre").all_inner_texts()
@@ -84,6 +83,19 @@ def _arrive(desk: Desk) -> None:
     desk.check("sign-in")
     desk.sign_in("ada@example.org", PASSWORD)
     desk.check("surveys-empty")
+
+
+def _see_notice(desk: Desk) -> None:
+    page = desk.page
+    desk.follow(page.get_by_role("link", name="Notice to print"))
+    desk.check("notice", again=True)
+    for width in (320, 1280):  # whole and square, or it cannot be scanned
+        page.set_viewport_size({"width": width, "height": 800})
+        box, around = (page.locator(what).bounding_box() for what in (".notice svg", ".notice"))
+        assert box is not None
+        assert around is not None
+        assert 200 < box["width"] == box["height"] < around["width"]
+        assert page.locator(".notice svg").get_attribute("viewBox")
 
 
 def _see_answers(desk: Desk) -> None:

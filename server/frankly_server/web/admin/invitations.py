@@ -145,10 +145,13 @@ def _table(survey: OpenedSurvey, link: str, codes: list[str]) -> Response:
     return response
 
 
-def qr_code(link: str, scale: int = 2) -> str:
-    """Return a QR code as an SVG element, dark on light in both colour schemes for scanners."""
+def qr_code(link: str, scale: int = 2, *, fluid: bool = False) -> str:
+    """Return a QR code as an SVG element, dark on light in both colour schemes for scanners.
+
+    fluid : True for an element without a size of its own, which the style sheet sets.
+    """
     return segno.make(link, error="m").svg_inline(
-        scale=scale, dark="#000", light="#fff", svgclass=None, lineclass=None, omitsize=False
+        scale=scale, dark="#000", light="#fff", svgclass=None, lineclass=None, omitsize=fluid
     )
 
 

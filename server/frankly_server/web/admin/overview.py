@@ -66,7 +66,12 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         link = _link(survey)
         document = services.surveys.versions(survey.id)[-1]
         return show(
-            "notice.html", survey, "", document=document, link=link, picture=qr_code(link, 6)
+            "notice.html",
+            survey,
+            "",
+            document=document,
+            link=link,
+            picture=qr_code(link, fluid=True),
         )
 
 

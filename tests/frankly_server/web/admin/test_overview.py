@@ -79,10 +79,9 @@ def test_the_link_is_shared_as_text_picture_mail_and_code(answered: Office) -> N
     # With four white squares around it, as scanners need.
     expected = segno.make(link, error="m").matrix_iter(border=4)
     assert squares == [[bool(value) for value in row] for row in expected]
-    for where, scale in (("", 2), ("/notice", 6)):
-        drawn = segno.make(link, error="m").svg_inline(scale=scale, dark="#000", light="#fff")
+    for where in ("", "/notice"):
+        drawn = segno.make(link, error="m").svg_inline(scale=2, dark="#000", light="#fff")
         squares_drawn = re.findall(r' d="([^"]*)"', drawn)[-1]
-        assert f'transform="scale({scale})"' in shown(answered, "viewer", where)
         assert shown(answered, "viewer", where).count(squares_drawn) == 1
 
 
