@@ -21,6 +21,7 @@ Draft = dict[str, Any]
 _MAX_BUDGET: Final = "60"
 _MIN_BUDGET: Final = Decimal("0.01")
 _NUMERAL: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
+_MAX_SLUG: Final = 24
 ITEM_ID: Final = "check"
 """Id of a new instructed item; a text such as "please choose the second" makes no good one."""
 
@@ -69,43 +70,17 @@ def new_draft(
 
     one_level : True to put the questions into a form, where they share the level.
     """
-    draft = {
+    draft: Draft = {
         "name": name,
         "title": {language: title},
         "languages": [language],
         "budget": "1",
-        **({"form": {"questions": []}} if one_level else {"blocks": []}),
     }
-    return add_question(draft, text, choices)
-
-
-def add_question(
-    draft: Draft, text: str, choices: Sequence[str], *, public: bool = False, wanted: str = ""
-) -> Draft:
-    """Return the draft with an additional question: in a new block, in the form, or public.
-
-    text, choices : in the first language; the other languages begin with the same texts.
-    wanted : for a question of a form; a mean uses the scores 0, 1, 2, … in order of the choices.
-    """
-    edited = copy.deepcopy(draft)
-    question = _question(edited, text, choices)
-    if wanted and "form" in edited:
-        question["wanted"] = wanted
-    if question.get("wanted") == "mean":
-        question["choices"] = [
-            choice | {"score": str(i)} for i, choice in enumerate(question["choices"])
-        ]
-    if public:
-        edited.setdefault("strata", []).append(question)
-        return edited
-    # A survey without blocks gets no block, because the questions of its form share one level.
-    if "form" in edited and not edited.get("blocks"):
-        edited["form"]["questions"].append(question)
-        return edited
-    edited["blocks"].append(
-        {"id": question["id"], "questions": [question], "notion": "ldp", "epsilon": "1"}
-    )
-    return with_budget(edited)
+    question = _question(draft, text, choices)
+    if one_level:
+        return draft | {"form": {"questions": [question]}}
+    block = {"id": question["id"], "questions": [question], "notion": "ldp", "epsilon": "1"}
+    return with_budget(draft | {"blocks": [block]})
 
 
 def item_words(language: str) -> ItemWords:
@@ -172,6 +147,31 @@ def _without(form: Draft, question_id: str) -> list[Draft]:
 
 def _asked(name: str, questions: set[str]) -> bool:
     return name in questions or any(name.startswith(f"{question}-") for question in questions)
+
+
+def with_pair(draft: Draft, first: str, second: str) -> Draft:
+    """Return the draft with the joint table of two items of its form among the wanted ones."""
+    edited = copy.deepcopy(draft)
+    if "form" not in edited:
+        raise InvalidInput(
+            Problem.UNSUPPORTED, "only questions that share one level have joint tables", "first"
+        )
+    edited["form"].setdefault("cross_tables", []).append([first, second])
+    return edited
+
+
+def without_pair(draft: Draft, pair: str) -> Draft:
+    """Return the draft without a wanted joint table, named as "first/second".
+
+    Raises InvalidInput(not_found).
+    """
+    edited = copy.deepcopy(draft)
+    pairs = edited.get("form", {}).get("cross_tables", [])
+    kept = [one for one in pairs if "/".join(one) != pair]
+    if len(kept) == len(pairs):
+        raise InvalidInput(Problem.NOT_FOUND, "there is no such joint table", "drop")
+    edited["form"]["cross_tables"] = kept
+    return edited
 
 
 def with_form_level(draft: Draft, epsilon: str) -> Draft:
@@ -245,7 +245,10 @@ def slug(text: str, used: Sequence[str] = ()) -> str:
     ascii_text = (
         unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
     )
-    base = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:40].strip("-") or "q"
+    base = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-") or "q"
+    if len(base) > _MAX_SLUG:
+        # Short, because ids are the columns of data files; cut between two words, if there are two.
+        base = base[: _MAX_SLUG + 1].rpartition("-")[0] or base[:_MAX_SLUG]
     name, number = base, 1
     while name in used:
         number += 1

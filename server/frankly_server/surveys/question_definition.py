@@ -64,6 +64,8 @@ _WORDS: Final = {
     "pt": ("Não", "Sim", "Prefiro não responder", "Não se aplica"),
     "sv": ("Nej", "Ja", "Vill inte svara", "Ej tillämpligt"),
     "tr": ("Hayır", "Evet", "Belirtmek istemiyorum", "Geçerli değil"),
+    "uk": ("Ні", "Так", "Не хочу відповідати", "Не стосується мене"),
+    "zh": ("否", "是", "不愿回答", "不适用"),
 }
 """Labels of common choices by language, at the indices `_PLACES`."""
 
@@ -384,6 +386,31 @@ def _of_ranges(ranges: Any, languages: Iterable[str]) -> list[dict[str, Any]]:
         label = dict.fromkeys(languages, text)
         choices.append({"id": name.replace("-", "m"), "label": label, "from": low})
     return choices
+
+
+def usual_label(name: str, languages: Sequence[str]) -> dict[str, str]:
+    """Return the label of a common choice, `no`, `yes` or a role, in each language.
+
+    A language without words gets those of the first language that has some, or English ones.
+    """
+    known = [words for tag in languages if (words := _WORDS.get(tag.partition("-")[0].lower()))]
+    fallback = (known or [_WORDS["en"]])[0]
+    return {
+        tag: _WORDS.get(tag.partition("-")[0].lower(), fallback)[_PLACES[name]] for tag in languages
+    }
+
+
+def role_id(role: str) -> str:
+    """Return the id of a new choice with a role."""
+    return _IDS[role]
+
+
+def choices_of_ranges(lows: Sequence[str], languages: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the choices of a question for a number. lows : smallest number of each range.
+
+    Raises PydanticCustomError unless they are 2 to 64 increasing whole numbers.
+    """
+    return _of_ranges(lows, languages)
 
 
 def _label(name: str, languages: Iterable[str]) -> dict[str, str]:

@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edits of one question of a draft: its texts, ids and choices, its place, and a copy of it."""
+"""Edits of one question of a draft: everything that its form shows, its place, and a copy of it."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.questions import NO, NOT_APPLICABLE, ROLES, YES
+from pydantic_core import PydanticCustomError
 
-from frankly_server.surveys.editing import Draft, questions_of, slug, with_budget
+from frankly_server.surveys.editing import Draft, questions_of, remove_question, slug, with_budget
+from frankly_server.surveys.question_definition import choices_of_ranges, role_id, usual_label
+from frankly_server.surveys.question_edit import (
+    ChoiceRow,
+    QuestionEdit,
+    edit_of,
+    list_name,
+    question_of,
+)
 
 MAX_ROWS: Final = 100
 """Largest number of choices that the page shows as rows; a file may have more."""
+MAX_SPAN: Final = 21
+"""Largest number of points of a new scale that is given by its ends."""
 # Fields of a block that do not depend on the number and the order of its answers.
 _WITHOUT_ORDER: Final = {
     "id",
@@ -26,78 +38,387 @@ _WITHOUT_ORDER: Final = {
     "accept_identity",
     "accept_unidentifiable",
 }
-_NEW_VALUE: Final = {"contrast": "0", "expected": 1}
-"""Value of a new choice in the lists of a form's question."""
+
+
+def with_question(
+    draft: Draft, edit: QuestionEdit, question_id: str | None = None, *, reset: bool = False
+) -> Draft:
+    """Return the draft with a question, and references to it, replaced by an edit, or with a new one.
+
+    question_id : None for a new question, which comes last in its place. reset : protect the answer
+    itself at one nat if the present protection has counts or levels for each choice and the number or
+    order of the choices changes. Raises InvalidInput with the name of the page's field, and for a row
+    its place: not_found, and definition_invalid for fields that contradict each other or count for
+    nothing, and if a reset would be needed.
+    """
+    edited = copy.deepcopy(draft)
+    question = {} if question_id is None else question_of(edited, question_id)
+    before = None if question_id is None else edit_of(draft, question_id)
+    edit = _with_rule_role(edit, before)
+    _require_used(edit, before, draft)
+    kept = _kept(edit, question, draft["languages"])
+    old = question.get(list_name(question), []) if question else []
+    if any(edit.id == one["id"] for one in questions_of(draft) if one["id"] != question_id):
+        raise _invalid("another question has this short name", "id")
+    question |= {"id": edit.id, "text": _filled(edit.text, draft["languages"])}
+    _set_choices(question, edit, kept, draft["languages"])
+    _set_figures(question, edit, kept)
+    if edit.after:
+        question["ask_if"] = {
+            "question": edit.after,
+            "choices": [one.partition("/")[2] for one in edit.after_choices],
+        }
+    else:
+        question.pop("ask_if", None)
+    if before is None or question_id is None:
+        return _placed(edited, question, edit.place)
+    new_ids = {one.row.was: one.choice["id"] for one in kept if one.row.was}
+    is_reset = False
+    if [_place(old, one.row.was) for one in kept] != list(range(len(before.rows))):
+        is_reset = _require_or_reset(edited, question, reset=reset)
+    _rename(edited, question_id, edit.id, new_ids)
+    if edit.place != before.place:
+        return _placed(_taken(edited, question), question, edit.place)
+    # Otherwise the budget stays as the admin set it.
+    return with_budget(edited) if is_reset else edited
+
+
+def new_id(draft: Draft, text: str, question_id: str | None = None) -> str:
+    """Return a short id for a question with this text that no other question of the draft has."""
+    return slug(text, [one["id"] for one in questions_of(draft) if one["id"] != question_id])
+
+
+def places_of(draft: Draft, edit: QuestionEdit, question_id: str | None = None) -> list[int | None]:
+    """Return, for each choice that `with_question` stores, its row in the edit; None for an added one."""
+    question, before = {}, None
+    if question_id is not None:
+        question, before = question_of(draft, question_id), edit_of(draft, question_id)
+    edit = _with_rule_role(edit, before)
+    return [one.place for one in _kept(edit, question, draft["languages"])]
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceRow:
-    """One choice as entered on the page.
+class _Kept:
+    """A row that stays, its place on the page (None for a choice that the page adds), its choice."""
 
-    was : its id in the draft, "" for a new choice. id : its new id, "" for one made from the label.
-    labels : by language; a row without any label removes the choice. score : "" for none.
-    asked_for : True for the choice that an instructed item asks for.
+    place: int | None
+    row: ChoiceRow
+    choice: Draft
+
+
+def _invalid(detail: str, field: str) -> InvalidInput:
+    return InvalidInput(Problem.DEFINITION_INVALID, detail, field)
+
+
+def _with_rule_role(edit: QuestionEdit, before: QuestionEdit | None) -> QuestionEdit:
+    """Return the edit with the answer of those whom a new rule leaves out."""
+    is_new = edit.after and (before is None or not before.after)
+    return replace(edit, roles=edit.roles | {NOT_APPLICABLE}) if is_new else edit
+
+
+def _require_used(edit: QuestionEdit, before: QuestionEdit | None, draft: Draft) -> None:
+    """Raise InvalidInput(definition_invalid) if a filled field counts for nothing.
+
+    A field may stay as it was in the draft: the choice that made it count is being changed.
     """
-
-    was: str
-    id: str
-    labels: Mapping[str, str]
-    score: str = ""
-    asked_for: bool = False
-
-
-def question_of(draft: Draft, question_id: str) -> Draft:
-    """Return a question of a draft by its id. Raises InvalidInput(not_found)."""
-    for question in questions_of(draft):
-        if question["id"] == question_id:
-            return question
-    raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
+    stored = before or QuestionEdit("", {}, "", "", ())
+    _require_rule(edit, stored)
+    _require_kind(edit, stored)
+    if edit.place != "form":
+        for name, default in (("wanted", "shares"), ("importance", "1")):
+            if getattr(edit, name) not in ("", default, getattr(stored, name)):
+                raise _invalid(
+                    "this counts only for questions that share one level: leave it as it was", name
+                )
+    _require_used_cells(edit, stored, draft)
 
 
-def list_name(question: Draft) -> str:
-    """Return the field with the rows of a question: its boxes if it has any, or its choices."""
-    return "boxes" if question.get("boxes") else "choices"
+def _require_kind(edit: QuestionEdit, stored: QuestionEdit) -> None:
+    """Raise InvalidInput(definition_invalid) for a kind that the question's place does not have."""
+    if edit.kind == "multi" and edit.place != "form":
+        raise _invalid("boxes need a place among the questions that share one level", "place")
+    if edit.place == "public" and (edit.kind not in ("yes-no", "single") or edit.roles):
+        raise _invalid(
+            "a public question has plain choices, such as “Under 40” and “40 or older”: choose “One of "
+            "several choices”, without “Prefer not to say” and “Does not apply”",
+            "kind",
+        )
+    if edit.place == "item" and edit.kind not in ("single", stored.kind):
+        raise _invalid("an item that shows who reads has choices of which one is chosen", "kind")
 
 
-def change_question(
-    draft: Draft,
-    question_id: str,
-    new_id: str,
-    text: Mapping[str, str],
-    rows: Sequence[ChoiceRow],
-    *,
-    reset: bool = False,
-) -> Draft:
-    """Return the draft with a question's id, text and choices replaced, and references to them.
+def _require_rule(edit: QuestionEdit, stored: QuestionEdit) -> None:
+    """Raise InvalidInput(definition_invalid) for half a skip rule, or one of a question asked in clear."""
+    if edit.after != stored.after and edit.after and edit.place not in ("form", "block"):
+        raise _invalid("only a protected question can depend on another answer", "after")
+    own = {one for one in edit.after_choices if one.partition("/")[0] == edit.after}
+    # Without a rule, the answers of the one that is being removed may stay ticked.
+    known = own if edit.after else own | set(stored.after_choices)
+    if set(edit.after_choices) - known:
+        raise _invalid("these answers count only if their question is chosen above", "after_choice")
+    if edit.after and not own:
+        raise _invalid("tick the answers after which this question is asked", "after_choice")
+    if edit.after and NOT_APPLICABLE not in edit.roles:
+        raise _invalid(
+            "people who are not asked need this answer: tick it, or choose that everybody is asked",
+            NOT_APPLICABLE,
+        )
 
-    reset : protect the answer itself at one nat if the present protection has counts or levels for
-    each choice and the number or order of the choices changes. Raises InvalidInput: not_found, and
-    definition_invalid if a reset would be needed, or an instructed item would ask for no choice.
+
+def _require_used_cells(edit: QuestionEdit, stored: QuestionEdit, draft: Draft) -> None:
+    rows = {row.was: row for row in stored.rows}
+    roles = _roles(stored, draft)
+    first = draft["languages"][0]
+    for i, row in enumerate(edit.rows):
+        known = rows.get(row.was, ChoiceRow("", "", {}))
+        unused = {
+            "number": edit.kind not in ("scale", "number") or row.was in roles,
+            "contrast": edit.place != "form" or edit.wanted != "contrast",
+            "expected": edit.place != "form" or edit.kind == "multi",
+        }
+        use = {
+            "number": "a choice that is an answer, of a scale or a number",
+            "contrast": "the contrast as what should be precise",
+            "expected": "a question that shares one level and has no boxes",
+        }
+        is_kept = _is_kept(edit, row)
+        for name in ("id", *unused):
+            value = getattr(row, name)
+            if not value or value == getattr(known, name):
+                continue
+            field = f"{'choice' if name == 'id' else name}[{i}]"
+            if not is_kept:
+                # The texts of a row are cleared to remove it, and its other cells may stay as they were.
+                raise _invalid(f"row {i + 1} has no text: write one, or clear the row", field)
+            if unused.get(name):
+                raise _invalid(f"this number counts only with {use[name]}", field)
+        if is_kept and any(row.labels.values()) and not row.labels.get(first):
+            raise _invalid("write a text", f"label-{first}[{i}]")
+
+
+def _roles(edit: QuestionEdit, draft: Draft) -> dict[str, str]:
+    """Return the roles of a stored question's choices by id."""
+    if not edit.id:
+        return {}
+    question = question_of(draft, edit.id)
+    return {one["id"]: one["role"] for one in question[list_name(question)] if "role" in one}
+
+
+def _is_kept(edit: QuestionEdit, row: ChoiceRow) -> bool:
+    return any(row.labels.values()) or bool(edit.kind == "number" and row.number)
+
+
+def _filled(text: Mapping[str, str], languages: Sequence[str]) -> dict[str, str]:
+    """Return a text in every language; a missing one begins as that of the first."""
+    return {tag: text.get(tag) or text.get(languages[0], "") for tag in languages}
+
+
+def _kept(edit: QuestionEdit, question: Draft, languages: Sequence[str]) -> list[_Kept]:
+    """Return the rows that stay, with those that the page adds, and their choices with id and label."""
+    old = question.get(list_name(question), []) if question else []
+    known = {choice["id"]: choice for choice in old}
+    rows: list[tuple[int | None, ChoiceRow, str]] = []
+    for i, row in enumerate(edit.rows):
+        role = known.get(row.was, {}).get("role", "")
+        if role and role not in edit.roles:
+            continue
+        if role and not any(row.labels.values()):
+            rows.append((i, replace(row, labels=usual_label(role, languages)), role))
+        elif _is_kept(edit, row):
+            rows.append((i, row, role))
+    answers = [row for _, row, role in rows if not role]
+    rows[:0] = [(None, row, "") for row in _usual_rows(edit, answers, languages)]
+    for role in ROLES:
+        if role in edit.roles and all(role != other for *_, other in rows):
+            rows.append((None, ChoiceRow("", "", usual_label(role, languages)), role))
+    kept: list[_Kept] = []
+    used: list[str] = []
+    for place, row, role in rows:
+        name = row.id or (role_id(role) if role else slug(row.labels.get(languages[0], ""), used))
+        used.append(name)
+        choice = copy.deepcopy(known.get(row.was, {})) | {"id": name}
+        choice["label"] = _filled(row.labels, languages)
+        kept.append(_Kept(place, row, choice | ({"role": role} if role else {})))
+    return _with_ranges(kept, question, languages) if edit.kind == "number" else kept
+
+
+def _usual_rows(
+    edit: QuestionEdit, answers: Sequence[ChoiceRow], languages: Sequence[str]
+) -> list[ChoiceRow]:
+    """Return the rows that a yes-or-no question or a new scale begins with."""
+    first, last = edit.span
+    if (first or last) and (edit.kind != "scale" or answers):
+        raise _invalid(
+            "this counts only for a scale whose rows are empty: clear it, or the rows",
+            "span_from" if first else "span_to",
+        )
+    if edit.kind == "yes-no":
+        if answers:
+            row = next(i for i, one in enumerate(edit.rows) if _is_kept(edit, one))
+            raise _invalid(
+                "a yes-or-no question has the choices No and Yes: clear this row, or choose “One of "
+                "several choices”",
+                f"label-{languages[0]}[{row}]",
+            )
+        return [ChoiceRow("", name, usual_label(name, languages)) for name in (NO, YES)]
+    if not first and not last:
+        return []
+    for name, text in (("span_from", first), ("span_to", last)):
+        if not text.removeprefix("-").isdecimal() or not text.isascii() or len(text) > 6:
+            raise _invalid("write a whole number, such as 0 or 10", name)
+    low, high = int(first), int(last)
+    if not 1 <= high - low < MAX_SPAN:
+        raise _invalid(f"a scale has 2 to {MAX_SPAN} numbers, in increasing order", "span_to")
+    return [
+        ChoiceRow("", f"n{n}".replace("-", "m"), dict.fromkeys(languages, str(n)), str(n))
+        for n in range(low, high + 1)
+    ]
+
+
+def _with_ranges(kept: list[_Kept], question: Draft, languages: Sequence[str]) -> list[_Kept]:
+    """Return the rows of a question for a number, with ids and labels made from the ranges.
+
+    Only an empty id or label is made, or one that was made from the ranges as they were.
     """
-    edited = copy.deepcopy(draft)
-    question = question_of(edited, question_id)
-    name = list_name(question)
-    old: list[Draft] = question[name]
-    kept = [row for row in rows if any(row.labels.values())]
-    question |= {"id": new_id, "text": dict(text), name: _choices(old, kept, draft["languages"][0])}
-    if "answer" in question:
-        question["answer"] = _asked_for(kept, question[name])
-    places, is_reset = [_place(old, row.was) for row in kept], False
-    if places != list(range(len(old))):
-        is_reset = _require_or_reset(edited, question, reset=reset)
-        if name == "choices":
-            for field, value in _NEW_VALUE.items():
-                if field in question:
-                    numbers = question[field]
-                    question[field] = [
-                        value if place is None else numbers[place] for place in places
-                    ]
-    new_choice_ids = {
-        row.was: choice["id"] for row, choice in zip(kept, question[name], strict=True) if row.was
+    numbered = [one for one in kept if "role" not in one.choice]
+    for one in numbered:
+        if not one.row.number:
+            raise _invalid("write the smallest number of this range", f"number[{one.place}]")
+    try:
+        made = choices_of_ranges([one.row.number for one in numbered], languages)
+    except PydanticCustomError as error:
+        raise _invalid(error.message(), f"number[{numbered[0].place if numbered else 0}]") from None
+    before = _made_before(question, languages)
+    choices = iter(made)
+    return [one if "role" in one.choice else _in_range(one, next(choices), before) for one in kept]
+
+
+def _made_before(question: Draft, languages: Sequence[str]) -> dict[str, Draft]:
+    """Return the ids and labels that the stored ranges gave, by the stored id."""
+    stored = [one for one in question.get("choices", []) if "from" in one] if question else []
+    if len(stored) < 2:
+        return {}
+    made = choices_of_ranges([str(one["from"]) for one in stored], languages)
+    return {one["id"]: other for one, other in zip(stored, made, strict=True)}
+
+
+def _in_range(one: _Kept, made: Draft, before: Mapping[str, Draft]) -> _Kept:
+    was = before.get(one.row.was, {"id": "", "label": {}})
+    is_named = one.row.id not in ("", was["id"])
+    label = {
+        tag: one.choice["label"][tag]
+        if one.row.labels.get(tag) not in (None, "", was["label"].get(tag))
+        else text
+        for tag, text in made["label"].items()
     }
-    _rename(edited, question_id, new_id, new_choice_ids)
-    # Otherwise the budget stays as the admin set it.
-    return with_budget(edited) if is_reset else edited
+    name = one.row.id if is_named else made["id"]
+    return replace(one, choice=one.choice | {"id": name, "label": label})
+
+
+def _set_numbers(edit: QuestionEdit, kept: Sequence[_Kept]) -> None:
+    """Set the scores of a scale, or the beginnings of ranges; remove those of another kind."""
+    numbered = [one for one in kept if "role" not in one.choice]
+    for one in kept:
+        one.choice.pop("from", None)
+        one.choice.pop("score", None)
+    if edit.kind == "number":
+        for one in numbered:
+            one.choice["from"] = one.row.number
+    if edit.kind != "scale":
+        return
+    is_numbered = any(one.row.number for one in numbered)
+    for n, one in enumerate(numbered, 1):
+        if is_numbered and not one.row.number:
+            row = one.place or 0
+            raise _invalid(f"row {row + 1} needs a score, too", f"number[{row}]")
+        one.choice["score"] = one.row.number or str(n)
+
+
+def _set_choices(
+    question: Draft, edit: QuestionEdit, kept: Sequence[_Kept], languages: Sequence[str]
+) -> None:
+    """Set choices or boxes."""
+    _set_numbers(edit, kept)
+    if edit.kind == "multi" and not any("role" not in one.choice for one in kept):
+        raise _invalid("write a text for each box", f"label-{languages[0]}[0]")
+    was_multi, listed = bool(question.get("boxes")), [one.choice for one in kept]
+    if edit.kind != "multi":
+        question.pop("boxes", None)
+        question["choices"] = listed
+    else:
+        question["boxes"] = listed
+        if not was_multi:
+            question["choices"] = [
+                {"id": name, "label": usual_label(name, languages)} for name in (NO, YES)
+            ]
+    if was_multi != (edit.kind == "multi"):
+        question.pop("expected", None)
+    if "answer" in question:
+        question["answer"] = _asked_for([one.row for one in kept], listed)
+
+
+def _set_figures(question: Draft, edit: QuestionEdit, kept: Sequence[_Kept]) -> None:
+    """Set the wanted figure of a form's question and its numbers, or remove them elsewhere."""
+    if edit.place != "form":
+        for field in ("wanted", "contrast", "importance", "expected", "scores"):
+            question.pop(field, None)
+        return
+    usual = "mean" if edit.kind == "scale" and "wanted" not in question else "shares"
+    question["wanted"] = edit.wanted or usual
+    question["importance"] = edit.importance or "1"
+    lists = ["contrast"] if question["wanted"] == "contrast" else []
+    if edit.kind != "multi":
+        lists.append("expected")
+    if question["wanted"] != "contrast":
+        question.pop("contrast", None)
+    for name in lists:
+        numbers = [getattr(one.row, name) for one in kept]
+        question.pop(name, None)
+        if not any(numbers) and name == "expected":
+            continue
+        for one, number in zip(kept, numbers, strict=True):
+            if not number and one.place is not None:
+                raise _invalid("write a number for each choice", f"{name}[{one.place}]")
+        question[name] = [number or {"contrast": "0", "expected": "1"}[name] for number in numbers]
+
+
+def _taken(edited: Draft, question: Draft) -> Draft:
+    """Return the draft without a question that moves to another place."""
+    for block in edited.get("blocks", []):
+        if question in block["questions"] and (
+            len(block["questions"]) > 1 or set(block) - _WITHOUT_ORDER
+        ):
+            raise _invalid(
+                "this question cannot leave its place: its protection rests on counts or levels for "
+                "each choice, or on another question. Change the protection first, in the next step",
+                "place",
+            )
+    try:
+        return remove_question(edited, question["id"])
+    except InvalidInput as refused:
+        raise _invalid(refused.detail, "place") from None
+
+
+def _placed(edited: Draft, question: Draft, place: str) -> Draft:
+    """Return the draft with a question added at the end of its place."""
+    if place == "public":
+        edited.setdefault("strata", []).append(question)
+        return edited
+    form = edited.get("form")
+    if place == "form":
+        if form is None:
+            edited["form"] = form = {"questions": []}
+            if edited.get("blocks"):
+                form["epsilon"] = "1"
+        form["questions"].append(question)
+    else:
+        # The form of a survey without blocks has the budget as its level.
+        if form is not None and not edited.get("blocks"):
+            form.setdefault("epsilon", edited["budget"])
+        edited.setdefault("blocks", []).append(
+            {"id": question["id"], "questions": [question], "notion": "ldp", "epsilon": "1"}
+        )
+    return with_budget(edited)
 
 
 def move_question(draft: Draft, question_id: str, steps: int) -> Draft:
@@ -132,78 +453,9 @@ def copy_question(draft: Draft, question_id: str) -> Draft:
     return with_budget(edited)
 
 
-def with_languages(draft: Draft, languages: Sequence[str]) -> Draft:
-    """Return the draft with these languages; a new one begins with the texts of the first."""
-    edited = copy.deepcopy(draft)
-    first = draft["languages"][0]
-    edited["languages"] = list(languages)
-    for text in _texts(edited):
-        kept = {language: text.get(language, text[first]) for language in languages}
-        text.clear()
-        text.update(kept)
-    return edited
-
-
-def untranslated(draft: Draft) -> dict[str, int]:
-    """Return, for each further language, how many texts still equal those of the first."""
-    first, *others = draft["languages"]
-    texts = list(_texts(draft))
-    counts = {
-        # A text without letters, such as a number, reads the same in every language.
-        language: sum(
-            text[language] == text[first] and any(map(str.isalpha, text[first])) for text in texts
-        )
-        for language in others
-    }
-    return {language: n for language, n in counts.items() if n}
-
-
-def _texts(value: Any) -> Iterator[dict[str, str]]:
-    """Yield every text of a draft that has one version for each language."""
-    if isinstance(value, list):
-        for element in value:
-            yield from _texts(element)
-    elif isinstance(value, dict):
-        for name, element in value.items():
-            if name in ("title", "consent", "text", "label") and isinstance(element, dict):
-                yield element
-            else:
-                yield from _texts(element)
-
-
-def _list_of(draft: Draft, question_id: str) -> tuple[list[Draft], int]:
-    """Return the list that contains a question or its block, and the place in it."""
-    for listed in (
-        draft.get("blocks", []),
-        draft.get("form", {}).get("questions", []),
-        draft.get("strata", []),
-    ):
-        for place, element in enumerate(listed):
-            questions = element.get("questions", [element])
-            if any(question["id"] == question_id for question in questions):
-                return listed, place
-    raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
-
-
 def _place(choices: Sequence[Draft], choice_id: str) -> int | None:
     ids = [choice["id"] for choice in choices]
     return ids.index(choice_id) if choice_id in ids else None
-
-
-def _choices(old: Sequence[Draft], rows: Sequence[ChoiceRow], first: str) -> list[Draft]:
-    choices: list[Draft] = []
-    are_scored = any("score" in choice for choice in old)
-    for row in rows:
-        place = _place(old, row.was)
-        known = {} if place is None else copy.deepcopy(old[place])
-        used = [choice["id"] for choice in choices]
-        choice_id = row.id or slug(row.labels.get(first, ""), used)
-        choice = known | {"id": choice_id, "label": dict(row.labels)}
-        # A choice without its score is refused: 0 would be a number that nobody has chosen.
-        if are_scored and "role" not in known:
-            choice |= {"score": row.score or None}
-        choices.append(choice)
-    return choices
 
 
 def _asked_for(rows: Sequence[ChoiceRow], choices: Sequence[Draft]) -> str:
@@ -267,3 +519,17 @@ def _rename(draft: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str
                 if old_id in when:
                     choice = when.pop(old_id)
                     when[new_id] = choice_ids.get(choice, choice)
+
+
+def _list_of(draft: Draft, question_id: str) -> tuple[list[Draft], int]:
+    """Return the list that contains a question or its block, and the place in it."""
+    for listed in (
+        draft.get("blocks", []),
+        draft.get("form", {}).get("questions", []),
+        draft.get("strata", []),
+    ):
+        for place, element in enumerate(listed):
+            questions = element.get("questions", [element])
+            if any(question["id"] == question_id for question in questions):
+                return listed, place
+    raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")

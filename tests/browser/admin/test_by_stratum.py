@@ -7,6 +7,7 @@ from frankly_server.surveys import editing
 from frankly_server.surveys.definition import parse_value
 
 from tests.browser.admin.conftest import PASSWORD, Desk
+from tests.frankly_server.surveys.drafts import add_question
 
 COUNTS = "region,vote,never,often\nNorth,left,40,10\nNorth,right,10,40\nSouth,left,10,40\nSouth,right,40,10\n"
 """In the north the vote mostly follows the answer, in the south its opposite; overall neither."""
@@ -17,7 +18,7 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
     draft = editing.new_draft(
         "Church and vote", "church", "en", "How often do you go?", ["Never", "Often"]
     )
-    draft = editing.add_question(draft, "Region", ["North", "South"], public=True)
+    draft = add_question(draft, "Region", ["North", "South"], public=True)
     survey = desk.services.surveys.apply(parse_value(draft)).survey_id
     page, where = desk.page, f"/admin/surveys/{survey}"
     desk.open("/admin/sign-in")

@@ -14,6 +14,7 @@ from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.protection import Protection, protect
 
 from tests.browser.admin.conftest import PASSWORD, Desk
+from tests.frankly_server.surveys.drafts import add_question
 
 PEOPLE, DAYS = 900, 5
 
@@ -22,10 +23,10 @@ PEOPLE, DAYS = 900, 5
 def survey(desk: Desk) -> str:
     """A survey with answers from several days; people in the north and people who drink smoke more."""
     draft = editing.new_draft("Habits & health", "health", "en", "Do you smoke?", ["No", "Yes"])
-    draft = editing.add_question(
+    draft = add_question(
         draft, "How often do you drink?", ["Never", "Up to once a week", "More often"]
     )
-    draft = editing.add_question(draft, "Where do you live?", ["North", "South"], public=True)
+    draft = add_question(draft, "Where do you live?", ["North", "South"], public=True)
     draft = protect(draft, "do-you-smoke", Protection({"epsilon": "3"}))
     draft = protect(draft, "how-often-do-you-drink", Protection({"epsilon": "4"}))
     draft["min_reports"] = "60"

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from tests.browser.admin.conftest import PASSWORD, Desk
 from tests.frankly_server.samples import stored
+from tests.frankly_server.surveys.drafts import add_question
 
 ITEM = editing.item_words("en").text
 QUESTIONS = ("Do you smoke?", "Do you drink?")
@@ -19,8 +20,8 @@ PUBLIC = "Where do you live?"
 def test_a_person_fails_an_item_that_an_admin_added(desk: Desk) -> None:
     surveys, page = desk.services.surveys, desk.page
     draft = editing.new_draft("Habits", "reads", "en", QUESTIONS[0], ["No", "Yes"])
-    draft = editing.add_question(draft, QUESTIONS[1], ["No", "Yes"])
-    draft = editing.add_question(draft, PUBLIC, ["North", "South"], public=True)
+    draft = add_question(draft, QUESTIONS[1], ["No", "Yes"])
+    draft = add_question(draft, PUBLIC, ["North", "South"], public=True)
     survey = str(surveys.apply(parse_value(draft)).survey_id)
     desk.open("/admin/sign-in")
     desk.sign_in("ada@example.org", PASSWORD)

@@ -22,6 +22,7 @@ from frankly_server.surveys.live import (
 from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, margin_points
 from frankly_server.surveys.protection import Protection, protect
 
+from tests.frankly_server.surveys.drafts import add_question
 from tests.frankly_server.surveys.samples import PLACE
 
 
@@ -40,10 +41,8 @@ def test_a_survey_of_one_question_is_complete_immediately() -> None:
 
 
 def test_adding_and_removing_questions_changes_the_budget() -> None:
-    with_two_questions = editing.add_question(
-        draft(), "Did you ever cheat?", ["Never", "Once", "Often"]
-    )
-    with_public_question = editing.add_question(
+    with_two_questions = add_question(draft(), "Did you ever cheat?", ["Never", "Once", "Often"])
+    with_public_question = add_question(
         with_two_questions, "Where?", ["North", "South"], public=True
     )
     definition = parse_value(with_public_question)
@@ -253,7 +252,7 @@ def test_after_an_erasure_the_first_report_is_not_seen() -> None:
 
 def test_an_item_is_added_with_ids_of_its_own_and_removed() -> None:
     own = editing.ItemWords("Please choose the first.", ("A", "B"), 0)
-    asked = editing.add_question(draft(), "Check", ["No", "Yes"])
+    asked = add_question(draft(), "Check", ["No", "Yes"])
     item = parse_value(editing.add_item(asked, own)).instructed
     assert item is not None
     assert (item.id, item.answer, item.text["en"]) == ("check-2", "a", own.text)
@@ -265,7 +264,7 @@ def test_an_item_is_added_with_ids_of_its_own_and_removed() -> None:
     }
     assert editing.remove_question(edited, "check-2") == asked
     # A question that is added later does not take its id.
-    later = parse_value(editing.add_question(edited, "Check 2", ["No", "Yes"]))
+    later = parse_value(add_question(edited, "Check 2", ["No", "Yes"]))
     assert [q.id for q in later.questions][1:] == ["check", "check-2-2", "check-2"]
 
 
@@ -286,7 +285,7 @@ def test_an_item_to_begin_with_is_translated_where_there_are_words() -> None:
         "title": dict.fromkeys(["de", "en", "uk"], "T"),
     }
     three["blocks"] = []
-    three = editing.add_question(three, "Krank?", ["Nein", "Ja"])
+    three = add_question(three, "Krank?", ["Nein", "Ja"])
     item = parse_value(editing.add_item(three, editing.item_words("de"))).instructed
     assert item is not None
     for language in ("de", "en", "uk"):

@@ -21,6 +21,7 @@ from frankly_server.surveys.protection import (
     unsupported_features,
 )
 
+from tests.frankly_server.surveys.drafts import add_question
 from tests.frankly_server.surveys.samples import PLACE
 
 ATTRIBUTE = read_counts(b",no,yes\nlow,300,100\nhigh,150,250\n")
@@ -29,8 +30,8 @@ JOINT = read_counts(b",no-own,no-rent,yes-own,yes-rent\nlow,300,180,200,120\nhig
 
 def draft() -> editing.Draft:
     draft_value = editing.new_draft("Life", "life", "en", "Ill?", ["No", "Yes"])
-    draft_value = editing.add_question(draft_value, "Home?", ["Own", "Rent"])
-    return editing.add_question(draft_value, "Pay?", ["Low", "High"])
+    draft_value = add_question(draft_value, "Home?", ["Own", "Rent"])
+    return add_question(draft_value, "Pay?", ["Low", "High"])
 
 
 def published(draft_value: editing.Draft) -> tuple[SurveyDefinition, Any]:

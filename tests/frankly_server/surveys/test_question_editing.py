@@ -9,19 +9,13 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
-from frankly_server.surveys.editing import Draft, add_item, add_question, item_words, new_draft
+from frankly_server.surveys.editing import Draft, add_item, item_words, new_draft
 from frankly_server.surveys.question_definition import InstructedDefinition
-from frankly_server.surveys.question_editing import (
-    ChoiceRow,
-    change_question,
-    copy_question,
-    list_name,
-    move_question,
-    question_of,
-    untranslated,
-    with_languages,
-)
+from frankly_server.surveys.question_edit import ChoiceRow, edit_of, question_of
+from frankly_server.surveys.question_editing import copy_question, move_question, with_question
+from frankly_server.surveys.translating import untranslated, with_languages
 
+from tests.frankly_server.surveys.drafts import add_question, rows_of
 from tests.refusals import refusal
 
 FORM = b"""
@@ -84,19 +78,11 @@ def draft_of(file: bytes) -> Draft:
     return dict(loads(parse_definition(file).to_json()))
 
 
-def rows_of(draft: Draft, question_id: str) -> list[ChoiceRow]:
-    """Return the rows that change nothing."""
-    question = question_of(draft, question_id)
-    return [
-        ChoiceRow(choice["id"], choice["id"], choice["label"], choice.get("score", ""))
-        for choice in question[list_name(question)]
-    ]
-
-
-def changed(draft: Draft, question_id: str, rows: list[ChoiceRow], **options: Any) -> Draft:
-    new_id = options.pop("new_id", question_id)
-    text = question_of(draft, question_id)["text"]
-    return change_question(draft, question_id, new_id, text, rows, **options)
+def changed(
+    draft: Draft, question_id: str, rows: list[ChoiceRow], *, new_id: str = "", reset: bool = False
+) -> Draft:
+    edit = replace(edit_of(draft, question_id), rows=tuple(rows))
+    return with_question(draft, replace(edit, id=new_id or question_id), question_id, reset=reset)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +96,7 @@ def test_keeping_a_question_as_it_is_changes_nothing(file: bytes, question: str)
 def test_a_new_id_is_used_wherever_the_question_is_named() -> None:
     draft = draft_of(FORM)
     first, second, third = rows_of(draft, "smokes")
-    rows = [first, ChoiceRow("some", "few", second.labels, "5"), third]
+    rows = [first, replace(second, id="few"), third]
     edited = changed(draft, "smokes", rows, new_id="tobacco")
     boxes = rows_of(draft, "sports")
     edited = changed(
@@ -144,22 +130,22 @@ def test_lists_of_a_form_question_follow_its_choices() -> None:
     """A removed, a moved and a new choice: scores and expected counts stay with their choices."""
     draft = draft_of(FORM)
     first, _, third = rows_of(draft, "smokes")
-    new = ChoiceRow("", "", {"en": "Very much"}, "40")
+    new = ChoiceRow("", "", {"en": "Very much"}, "40", expected="1")
     edited = changed(draft, "smokes", [third, first, new])
     question = question_of(edited, "smokes")
     assert [choice["id"] for choice in question["choices"]] == ["a-lot", "no", "very-much"]
     assert [choice["score"] for choice in question["choices"]] == ["20", "0", "40"]
-    assert question["expected"] == [20, 50, 1]
+    assert question["expected"] == ["20", "50", "1"]
 
 
 @pytest.mark.parametrize("place", [0, 3])
 def test_a_choice_of_a_wanted_mean_needs_its_score(place: int) -> None:
     """A blanked score, and a new choice without one: 0 would be a number that nobody has chosen."""
     draft = draft_of(FORM)
-    rows = [*rows_of(draft, "smokes"), ChoiceRow("", "", {"en": "Very much"}, "40")]
-    rows[place] = replace(rows[place], score="")
-    error = refusal(InvalidInput, parse_value, changed(draft, "smokes", rows))
-    assert (error.code, error.field) == ("field_missing", "form.questions[0].scores")
+    rows = [*rows_of(draft, "smokes"), ChoiceRow("", "", {"en": "Very much"}, "40", "", "7")]
+    rows[place] = replace(rows[place], number="")
+    error = refusal(InvalidInput, changed, draft, "smokes", rows)
+    assert (error.code, error.field) == ("definition_invalid", f"number[{place}]")
 
 
 def test_counts_for_each_choice_are_never_given_to_other_choices() -> None:
@@ -227,7 +213,7 @@ def test_a_copy_has_an_id_of_its_own_and_costs_its_own_level() -> None:
     [
         lambda draft: move_question(draft, "x", 1),
         lambda draft: copy_question(draft, "x"),
-        lambda draft: change_question(draft, "x", "x", {}, []),
+        lambda draft: with_question(draft, edit_of(draft, "a"), "x"),
     ],
 )
 def test_an_unknown_question_is_refused(edit: Any) -> None:
@@ -238,13 +224,16 @@ def test_a_new_language_begins_with_the_texts_of_the_first() -> None:
     draft = with_languages(three() | {"consent": {"en": "Please."}}, ["en", "fr"])
     definition = parse_value(draft)
     assert definition.title == {"en": "Habits", "fr": "Habits"}
-    assert untranslated(draft) == {"fr": 11}  # title, consent, 3 questions, 6 choices
+    assert untranslated(draft) == {
+        "fr": 5
+    }  # title, consent, 3 questions; No and Yes have words in French
     rows = [
         ChoiceRow("no", "no", {"en": "No", "fr": "Non"}),
         ChoiceRow("yes", "yes", {"en": "Yes", "fr": "Oui"}),
     ]
-    draft = change_question(draft, "a", "a", {"en": "A?", "fr": "À ?"}, rows)
-    assert untranslated(draft) == {"fr": 8}
+    edit = replace(edit_of(draft, "a"), text={"en": "A?", "fr": "À ?"}, rows=tuple(rows))
+    draft = with_question(draft, edit, "a")
+    assert untranslated(draft) == {"fr": 4}
     assert parse_value(with_languages(draft, ["fr"])).questions[0].text == {"fr": "À ?"}
 
 
@@ -261,7 +250,7 @@ def item_of(draft: Draft) -> InstructedDefinition:
 def test_an_item_that_is_kept_as_it_is_does_not_change() -> None:
     draft = with_item()
     assert changed(draft, "check", asked_rows(draft, 2)) == draft
-    assert untranslated(with_languages(draft, ["en", "fr"]))["fr"] == 15
+    assert untranslated(with_languages(draft, ["en", "fr"]))["fr"] == 9
 
 
 def asked_rows(draft: Draft, asked: int | None) -> list[ChoiceRow]:

@@ -17,6 +17,7 @@ from frankly_server.surveys.drafting import DraftedBlock, draft_block, time_slic
 from frankly_server.surveys.protection import Protection, protect
 from frankly_server.surveys.trial import drafted, rehearse, simulate
 
+from tests.frankly_server.surveys.drafts import add_question
 from tests.frankly_server.web.site import NOW, Site
 
 HERE = "https://example.org"
@@ -25,7 +26,7 @@ HERE = "https://example.org"
 def draft(mechanism: str = "optimal") -> editing.Draft:
     draft_value = editing.new_draft("Life", "life", "en", "Ill?", ["No", "Yes"])
     draft_value = protect(draft_value, "ill", Protection({"epsilon": "1.5"}, mechanism=mechanism))
-    return editing.add_question(draft_value, "Where?", ["North", "South"], public=True)
+    return add_question(draft_value, "Where?", ["North", "South"], public=True)
 
 
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "oue", "subset-selection"])
@@ -77,7 +78,7 @@ def test_a_draft_of_many_blocks_has_one_limit(
     """Blocks that use their whole time slice neither exceed the limit nor starve each other."""
     draft_value = editing.new_draft("Many", "many", "en", "Q0?", ["No", "Yes"])
     for i in range(1, 40):
-        draft_value = editing.add_question(draft_value, f"Q{i}?", ["No", "Yes"])
+        draft_value = add_question(draft_value, f"Q{i}?", ["No", "Yes"])
     draft_value["budget"] = "60"
     took: dict[Any, Any] = {}
     watch = Watch()

@@ -23,7 +23,7 @@ from frankly_server.web.admin import (
     sign_in,
     webhook,
 )
-from frankly_server.web.admin.pages import assets, failed, render
+from frankly_server.web.admin.pages import LANGUAGES, assets, failed, render
 from frankly_server.web.security import PATH, CookieSession
 
 
@@ -32,6 +32,8 @@ def blueprint(services: Services) -> APIBlueprint:
     routes = APIBlueprint(
         "admin", __name__, url_prefix=PATH, template_folder="templates", enable_openapi=False
     )
+    # Macros are imported without the values of a page.
+    routes.record_once(lambda state: state.app.jinja_env.globals.update(language_names=LANGUAGES))
     session = CookieSession(services)
     routes.before_request(session.enter)
     routes.after_request(session.leave)

@@ -30,6 +30,25 @@ _LINKS: Final = {
 }
 
 
+LANGUAGES: Final = {
+    "ar": "Arabic",
+    "da": "Danish",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "it": "Italian",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "sv": "Swedish",
+    "tr": "Turkish",
+    "uk": "Ukrainian",
+    "zh": "Chinese",
+}
+"""Names of the languages that pages offer for surveys, in the language of the pages."""
+
+
 def assets(routes: APIBlueprint) -> None:
     """Serve style sheet, script and icon under paths with a digest, for caching."""
 

@@ -1,36 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Page of one question: its texts in every language, its choices, its short ids, and its place."""
+"""Form of one question, within the page of all questions: its fields, its place, and a copy of it."""
 
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response, request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.questions import ROLES
 
 from frankly_server.services import Services
+from frankly_server.surveys.editing import Draft
+from frankly_server.surveys.question_edit import (
+    KINDS,
+    PLACES,
+    WANTED,
+    ChoiceRow,
+    QuestionEdit,
+    edit_of,
+    list_name,
+    path_of,
+    question_of,
+    sources,
+)
 from frankly_server.surveys.question_editing import (
     MAX_ROWS,
-    ChoiceRow,
-    change_question,
     copy_question,
-    list_name,
     move_question,
-    question_of,
+    new_id,
+    places_of,
+    with_question,
 )
 from frankly_server.web.admin.forms import by_key, choice, field, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.questions import questions_page
-from frankly_server.web.admin.survey_page import OpenedSurvey, by_language, show, store, survey_view
+from frankly_server.web.admin.survey_page import OpenedSurvey, by_language, store, survey_view
 
 _STEPS: Final = {"up": -1, "down": 1}
 _EMPTY_ROWS: Final = 3
-_COLUMNS: Final = ("choice", "score")
-_ROWS: Final = ("label-", "was", *_COLUMNS)
+_CELLS: Final = ("choice", "number", "contrast", "expected")
+_ROWS: Final = ("label-", "was", *_CELLS)
+_OF_ITEM: Final = ("seen", "id", "text-", "raise", "reset", "answer")
+_OF_QUESTION: Final = (
+    *("seen", "id", "text-", "raise", "reset", "kind", "place", *ROLES, "span_from", "span_to"),
+    *("after", "wanted", "importance"),
+)
+_CELL: Final = re.compile(r"(?:choices|boxes)\[(\d+)\]\.(?:label\.(.+)|(id|score|from|role))")
+_NUMBER: Final = re.compile(r"(contrast|expected)\[(\d+)\]")
+_CELLS_BY_NAME: Final = {"id": "choice", "role": "choice", "score": "number", "from": "number"}
+"""Column of the form, by the field of a choice."""
+_NAMES: Final = {"scores": "number", "ask_if": "after", "": "after"}
+"""Fields of the form that have another name than those of the question."""
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
+    _add_form(routes, services)
+    _add_buttons(routes, services)
+
+
+def _add_form(routes: APIBlueprint, services: Services) -> None:
+    @routes.get("/surveys/<survey_id>/new-question")
+    @survey_view(services, "admin")
+    def new_question(survey: OpenedSurvey) -> Response:
+        return _page(survey, None)
+
+    @routes.post("/surveys/<survey_id>/new-question")
+    @survey_view(services, "admin")
+    @takes(*_OF_QUESTION, many=(*_ROWS, "after_choice"))
+    def add_question(survey: OpenedSurvey) -> Response:
+        return attempt(
+            lambda: _keep(services, survey, None), lambda refused: _page(survey, None, refused)
+        )
 
     @routes.get("/surveys/<survey_id>/questions/<question_id>")
     @survey_view(services, "viewer")
@@ -39,29 +83,19 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/questions/<question_id>")
     @survey_view(services, "admin")
-    @takes("seen", "id", "text-", "raise", "reset", "answer", many=_ROWS)
+    @takes(*_OF_QUESTION, "answer", many=(*_ROWS, "after_choice"))
     def edit_question(survey: OpenedSurvey, question_id: str) -> Response:
-        def act() -> str:
-            question = question_of(survey.draft, question_id)
-            if "answer" not in question:
-                require_only("seen", "id", "text-", "raise", "reset", many=_ROWS)
-            choice("answer", [str(i) for i in range(len(_rows(survey)))], "")
-            _require_rows(survey, question)
-            new_id, rows = field("id"), _raised(_rows(survey))
-            edited = change_question(
-                survey.draft,
-                question_id,
-                new_id,
-                by_language(survey, "text"),
-                rows,
-                reset=ticked("reset"),
-            )
-            store(services, survey, edited)
-            # A button beside a row keeps the page open on the question.
-            return survey.path(f"questions/{new_id}" if request.form.get("raise") else "questions")
+        if "answer" in question_of(survey.draft, question_id):
+            require_only(*_OF_ITEM, many=_ROWS)
+        else:
+            require_only(*_OF_QUESTION, many=(*_ROWS, "after_choice"))
+        return attempt(
+            lambda: _keep(services, survey, question_id),
+            lambda refused: _page(survey, question_id, refused),
+        )
 
-        return attempt(act, lambda refused: _page(survey, question_id, refused))
 
+def _add_buttons(routes: APIBlueprint, services: Services) -> None:
     @routes.post("/surveys/<survey_id>/questions/<question_id>/move")
     @survey_view(services, "admin")
     @takes("seen", "direction")
@@ -76,7 +110,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         return _change(services, survey, lambda: copy_question(survey.draft, question_id))
 
 
-def _change(services: Services, survey: OpenedSurvey, make: Any) -> Response:
+def _change(services: Services, survey: OpenedSurvey, make: Callable[[], Draft]) -> Response:
     return attempt(
         lambda: store(services, survey, make()),
         lambda refused: questions_page(survey, refused),
@@ -84,126 +118,168 @@ def _change(services: Services, survey: OpenedSurvey, make: Any) -> Response:
     )
 
 
-def _page(survey: OpenedSurvey, question_id: str, refused: InvalidInput | None = None) -> Response:
-    question = question_of(survey.draft, question_id)
-    name = list_name(question)
-    values, rows = question, [_row_of(choice, question) for choice in question[name]]
+def _keep(services: Services, survey: OpenedSurvey, question_id: str | None) -> str:
+    """Store the form's question; return the path of the page that follows."""
+    draft, first = survey.draft, survey.definition.languages[0]
+    edit = _checked(survey, question_id)
+    edited = with_question(draft, edit, question_id, reset=ticked("reset"))
+    try:
+        store(services, survey, edited)
+    except InvalidInput as refused:
+        path = path_of(edited, edit.id)
+        if not (refused.field or "").startswith(path):
+            raise
+        rest = (refused.field or "").removeprefix(path).removeprefix(".")
+        name = _field_of(rest, places_of(draft, edit, question_id), first)
+        raise InvalidInput(refused.problem, refused.detail, name) from None
+    # A button beside a row keeps the question open.
+    opened = f"/{edit.id}" if request.form.get("raise") else ""
+    return survey.path(f"questions{opened}#q-{edit.id}")
+
+
+def _field_of(path: str, places: Sequence[int | None], first: str) -> str:
+    """Return the field of the form at which the draft was refused.
+
+    path : within the question. places : row of each choice. first : the first language.
+    """
+    if found := _CELL.fullmatch(path):
+        index, language, cell = int(found[1]), found[2], found[3]
+        name = f"label-{language}" if language else _CELLS_BY_NAME[cell]
+    elif found := _NUMBER.fullmatch(path):
+        index, name = int(found[2]), found[1]
+    else:
+        name = re.split(r"[.\[]", path)[0]
+        if name == "text":
+            return f"text-{path.partition('.')[2] or first}"
+        return f"label-{first}" if name in ("choices", "boxes") else _NAMES.get(name, name)
+    row = places[index] if index < len(places) else None
+    return name if row is None else f"{name}[{row}]"
+
+
+def _form_values(
+    survey: OpenedSurvey, question_id: str | None, refused: InvalidInput | None
+) -> dict[str, Any]:
+    """Return the values of the question's form."""
+    draft, languages = survey.draft, survey.definition.languages
+    stored = None if question_id is None else edit_of(draft, question_id)
+    edit = stored or _new_edit(draft)
     if refused is not None:
-        texts = {name: request.form.get(f"text-{name}", "") for name in survey.definition.languages}
-        values = {"id": request.form.get("id", ""), "text": texts}
-        rows = _rows(survey)
-        while rows and rows[-1] == ChoiceRow(
-            "", "", dict.fromkeys(survey.definition.languages, "")
-        ):
-            rows.pop()
-    scored = any("score" in choice for choice in question[name])
-    # A row more would need a number, which only a file can state.
-    has_ranges = any("from" in choice for choice in question[name])
-    if not has_ranges:
-        rows = [*rows, *[ChoiceRow("", "", {})] * _EMPTY_ROWS]
-    return show(
-        "question.html",
-        survey,
-        "questions",
-        refused,
-        question=question,
-        values=values,
-        rows=rows,
-        scored=scored,
-        unscored=[choice["id"] for choice in question[name] if "role" in choice],
-        list_name=name,
-        item="answer" in question,
-        too_long=len(question[name]) > MAX_ROWS,
-        reset=refused is not None and refused.field == "reset",
+        edit = _entered(survey, question_id)
+    blank = ChoiceRow("", "", {})
+    rows = list(edit.rows)
+    while rows and not any((rows[-1].was, rows[-1].id, *rows[-1].labels.values(), rows[-1].number)):
+        rows.pop()
+    question = {} if question_id is None else question_of(draft, question_id)
+    listed = question[list_name(question)] if question else []
+    return {
+        "editing": question_id or "",
+        "question": question,
+        "edit": edit,
+        "rows": [*rows, *[blank] * _EMPTY_ROWS],
+        "roles": {one["id"]: one["role"] for one in listed if "role" in one},
+        "stored": stored,
+        "sources": sources(draft, question_id),
+        "too_long": len(listed) > MAX_ROWS,
+        "reset": refused is not None and refused.field == "reset",
+        "languages": languages,
+    }
+
+
+def _page(
+    survey: OpenedSurvey, question_id: str | None, refused: InvalidInput | None = None
+) -> Response:
+    return questions_page(survey, refused, **_form_values(survey, question_id, refused))
+
+
+def _new_edit(draft: Draft) -> QuestionEdit:
+    place = "form" if "form" in draft or not draft.get("blocks") else "block"
+    return QuestionEdit("", {}, "yes-no", place, ())
+
+
+def _entered(survey: OpenedSurvey, question_id: str | None) -> QuestionEdit:
+    """Return what the form contains, valid or not; a column or field that it lacks is as stored."""
+    draft, form = survey.draft, request.form
+    stored = _new_edit(draft) if question_id is None else edit_of(draft, question_id)
+    languages = survey.definition.languages
+
+    def text(name: str, usual: str) -> str:
+        return form[name].replace("\r\n", "\n").strip() if name in form else usual
+
+    is_item = stored.place == "item"
+    return QuestionEdit(
+        text("id", stored.id),
+        {tag: text(f"text-{tag}", "") for tag in languages},
+        text("kind", stored.kind),
+        stored.place if is_item or form.get("place") not in PLACES else form["place"],
+        tuple(_rows(languages, {row.was: row for row in stored.rows})),
+        stored.roles if is_item else frozenset(role for role in ROLES if form.get(role)),
+        (text("span_from", ""), text("span_to", "")),
+        text("after", ""),
+        tuple(form.getlist("after_choice")),
+        text("wanted", ""),
+        text("importance", ""),
     )
 
 
-def _row_of(choice: dict[str, Any], question: dict[str, Any]) -> ChoiceRow:
-    return ChoiceRow(
-        choice["id"],
-        choice["id"],
-        choice["label"],
-        str(choice.get("score", "")),
-        question.get("answer") == choice["id"],
-    )
-
-
-def _rows(survey: OpenedSurvey) -> list[ChoiceRow]:
-    """Return the rows of the form."""
+def _rows(languages: Sequence[str], stored: Mapping[str, ChoiceRow]) -> Iterator[ChoiceRow]:
     columns = {
-        name: [text.strip() for text in request.form.getlist(name)] for name in (*_COLUMNS, "was")
-    }
-    labels = {
-        language: [text.strip() for text in request.form.getlist(f"label-{language}")]
-        for language in survey.definition.languages
+        name: [text.strip() for text in request.form.getlist(name)]
+        for name in ("was", *_CELLS, *(f"label-{tag}" for tag in languages))
     }
 
-    def cell(column: list[str], i: int) -> str:
-        return column[i] if i < len(column) else ""
+    def cell(name: str, i: int, usual: str = "") -> str:
+        column = columns[name]
+        return column[i] if i < len(column) else "" if column else usual
 
-    return [
-        ChoiceRow(
+    for i, was in enumerate(columns["was"]):
+        known = stored.get(was, ChoiceRow("", "", {}))
+        yield ChoiceRow(
             was,
-            cell(columns["choice"], i),
-            {language: cell(column, i) for language, column in labels.items()},
-            cell(columns["score"], i),
+            cell("choice", i),
+            {tag: cell(f"label-{tag}", i) for tag in languages},
+            cell("number", i, known.number),
+            cell("contrast", i, known.contrast),
+            cell("expected", i, known.expected),
             request.form.get("answer") == str(i),
         )
-        for i, was in enumerate(columns["was"])
-    ]
 
 
-def _require_rows(survey: OpenedSurvey, question: dict[str, Any]) -> None:
-    """Raise InvalidInput(definition_invalid) if a cell of the form's rows would not be stored."""
-    by_key("label-", survey.definition.languages)
-    choices, rows = question[list_name(question)], _rows(survey)
-    if max(len(choices), len(rows) - _EMPTY_ROWS) > MAX_ROWS:
-        raise InvalidInput(
-            Problem.DEFINITION_INVALID,
-            f"this page changes at most {MAX_ROWS} choices: edit the question in the file",
-            "choice",
-        )
-    names = (*_COLUMNS, *(f"label-{language}" for language in survey.definition.languages))
-    if any(len(request.form.getlist(name)) not in (0, len(rows)) for name in names):
-        raise InvalidInput(
-            Problem.DEFINITION_INVALID, "the rows of the choices are incomplete", "choices"
-        )
-    before = {one["id"]: _row_of(one, question) for one in choices}
-    scored = {one["id"] for one in choices if "role" not in one}
-    if not any("score" in one for one in choices):
-        scored = set()
-    elif rows:
-        scored.add("")
-    for i, row in enumerate(rows):
-        stored = before.get(row.was, ChoiceRow("", "", {}))
-        is_kept = any(row.labels.values())
-        for name, text, old in (("choice", row.id, stored.id), ("score", row.score, stored.score)):
-            # The texts of a row are cleared to remove it, and its other cells may stay as they were.
-            if text and not is_kept and text != old:
-                raise InvalidInput(
-                    Problem.DEFINITION_INVALID,
-                    f"row {i + 1} has no text: write one, or clear the row",
-                    f"{name}[{i}]",
-                )
-        if is_kept and not row.score and row.was in scored and (stored.score or not row.was):
-            raise InvalidInput(
-                Problem.DEFINITION_INVALID, f"row {i + 1} needs a score, too", f"score[{i}]"
-            )
-        if row.score and row.was not in scored:
-            raise InvalidInput(
-                Problem.DEFINITION_INVALID,
-                f"row {i + 1} has no score, because its choice is not an answer or the question has none",
-                f"score[{i}]",
-            )
+def _checked(survey: OpenedSurvey, question_id: str | None) -> QuestionEdit:
+    """Return the form's question with its id, and with the row moved whose button was pressed.
 
-
-def _raised(rows: list[ChoiceRow]) -> list[ChoiceRow]:
-    """Return the rows with the one whose button was pressed moved one place up.
-
-    Raises InvalidInput(field_type) for the first or an unknown row.
+    Raises InvalidInput for values that are no choice, too long, or in rows of unequal lengths.
     """
-    pressed = choice("raise", [str(i) for i in range(1, len(rows))], "")
+    draft, languages = survey.draft, survey.definition.languages
+    edit = _entered(survey, question_id)
+    if question_id is None or "answer" not in question_of(draft, question_id):
+        choice("kind", KINDS)
+        choice("place", PLACES[:3])
+        choice("wanted", WANTED, "")
+        for role in ROLES:
+            ticked(role)
+        names = [name for name, *_ in sources(draft, question_id)]
+        choice("after", names, "")
+    for name in ("id", "importance", "span_from", "span_to"):
+        field(name)
+    by_language(survey, "text")
+    by_key("label-", languages)
+    pressed = choice("raise", [str(i) for i in range(1, len(edit.rows))], "")
+    choice("answer", [str(i) for i in range(len(edit.rows))], "")
+    question = {} if question_id is None else question_of(draft, question_id)
+    stored = question[list_name(question)] if question else []
+    if max(len(stored), len(edit.rows) - _EMPTY_ROWS) > MAX_ROWS:
+        raise _invalid(
+            f"this page changes at most {MAX_ROWS} choices: edit the question in the file", "choice"
+        )
+    columns = (*_CELLS, *(f"label-{tag}" for tag in languages))
+    if any(len(request.form.getlist(name)) not in (0, len(edit.rows)) for name in columns):
+        raise _invalid("the rows of the choices are incomplete", "choices")
     if pressed:
-        i = int(pressed)
+        rows, i = list(edit.rows), int(pressed)
         rows[i - 1], rows[i] = rows[i], rows[i - 1]
-    return rows
+        edit = replace(edit, rows=tuple(rows))
+    return replace(edit, id=edit.id or new_id(draft, edit.text[languages[0]], question_id))
+
+
+def _invalid(detail: str, name: str) -> InvalidInput:
+    return InvalidInput(Problem.DEFINITION_INVALID, detail, name)

@@ -16,16 +16,8 @@ from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.fields import folded
 from frankly_server.surveys.page_definition import DEFAULT_ACCENT, MAX_LOGO_BYTES, logo_text
-from frankly_server.surveys.question_editing import untranslated, with_languages
-from frankly_server.web.admin.forms import (
-    choice,
-    field,
-    lines,
-    refuse_unused,
-    require_only,
-    takes,
-    ticked,
-)
+from frankly_server.surveys.translating import untranslated, with_languages
+from frankly_server.web.admin.forms import choice, field, lines, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt, render
 from frankly_server.web.admin.survey_page import (
     OpenedSurvey,
@@ -106,30 +98,27 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
     def questions(survey: OpenedSurvey) -> Response:
         return questions_page(survey)
 
-    @routes.post("/surveys/<survey_id>/questions")
+    @routes.post("/surveys/<survey_id>/joint-tables")
     @survey_view(services, "admin")
-    @takes("seen", "question", "choices", "wanted", "public")
-    def add_question(survey: OpenedSurvey) -> Response:
+    @takes("seen", "first", "second", "drop")
+    def joint_tables(survey: OpenedSurvey) -> Response:
         def act() -> None:
-            public = ticked("public")
-            if public or survey.definition.blocks:
-                refuse_unused(["wanted"], {}, "a question of a form that is not public")
-            store(
-                services,
-                survey,
-                editing.add_question(
-                    survey.draft,
-                    field("question"),
-                    lines("choices"),
-                    public=public,
-                    wanted=field("wanted"),
-                ),
-            )
+            dropped = field("drop")
+            if dropped:
+                require_only("seen", "drop")
+                draft = editing.without_pair(survey.draft, dropped)
+            else:
+                draft = editing.with_pair(survey.draft, field("first"), field("second"))
+            try:
+                store(services, survey, draft)
+            except InvalidInput as refused:
+                name = "second" if "cross_tables" in (refused.field or "") else refused.field
+                raise InvalidInput(refused.problem, refused.detail, name) from None
 
         return attempt(
             act,
-            lambda refused: questions_page(survey, refused, form=request.form),
-            survey.path("questions"),
+            lambda refused: questions_page(survey, refused, pair=request.form),
+            survey.path("questions#joint"),
         )
 
     @routes.post("/surveys/<survey_id>/questions/<question_id>/remove")

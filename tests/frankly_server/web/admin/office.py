@@ -15,6 +15,7 @@ from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.surveys.definition import parse_definition
 from pydantic import SecretStr
+from werkzeug.datastructures import MultiDict
 
 from tests.frankly_server.accounts.people import CHEAP
 from tests.frankly_server.web.site import NOW, SURVEY
@@ -78,6 +79,17 @@ def begin(client: FlaskClient, **changes: str) -> Any:
         "choices": "No\nYes",
     }
     return send(client, "/admin/surveys/new", **(form | changes))
+
+
+def ask(client: FlaskClient, survey: str, text: str, choices: str, **changes: str) -> Any:
+    """Add a question with one choice per line to the survey at this address; return the response."""
+    fields = {"id": "", "kind": "single", "place": "block", "text-en": text} | changes
+    rows = [{"label-en": label, "choice": "", "was": ""} for label in choices.split("\n")]
+    data = MultiDict([("csrf", token(client)), *fields.items()])
+    for row in rows:
+        data.update(row)
+    address = f"{survey.removesuffix('/questions')}/new-question"
+    return client.post(address, data=data, content_type="multipart/form-data")
 
 
 def make_office(home: Path, database_url: str | None = None) -> Office:

@@ -13,7 +13,7 @@ from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.live import may_be_without_result
 
 from tests.frankly_protocol.mechanisms.laws import plans_of
-from tests.frankly_server.web.admin.office import Office, make_office, send
+from tests.frankly_server.web.admin.office import Office, ask, make_office, send
 
 FORM = (
     "form:\n  questions:\n"
@@ -74,7 +74,7 @@ def test_every_page_is_shown(office: Office, name: str, tab: str) -> None:
 def test_pages_describe_the_form(office: Office) -> None:
     owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'alone')}"
     questions = owner.get(f"{path}/questions").text
-    assert "Form of 3 questions" in questions
+    assert "3 questions protected together" in questions
     assert "Wanted: the mean" in questions
     protection = owner.get(f"{path}/protection").text
     assert "One level for all answers together" in protection
@@ -293,7 +293,7 @@ def test_questions_of_a_form_can_be_added_and_removed(tmp_path: Path) -> None:
     office = make_office(tmp_path)
     office.services.surveys.apply(parse_definition(SURVEYS["alone"].encode()))
     owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'alone')}/questions"
-    added = send(owner, path, question="Happy?", choices="No\nYes")
+    added = ask(owner, path, "Happy?", "No\nYes", place="form")
     assert added.status_code in (302, 303), added.text
     removed = send(owner, f"{path}/smoke/remove")
     assert removed.status_code in (302, 303), removed.text
@@ -314,9 +314,7 @@ def test_a_form_is_created_and_changed_without_a_file(tmp_path: Path) -> None:
     made = send(owner, "/admin/surveys/new", question="Happy?", choices="No\nYes", **begun)
     assert made.status_code in (302, 303), made.text
     path = f"/admin/surveys/{_id(office, 'mood')}"
-    added = send(
-        owner, f"{path}/questions", question="Tired?", choices="No\nA bit\nVery", wanted="mean"
-    )
+    added = ask(owner, path, "Tired?", "No\nA bit\nVery", place="form", kind="scale")
     assert added.status_code in (302, 303), added.text
     kept = send(owner, f"{path}/protection", epsilon="1.5")
     assert kept.status_code in (302, 303), kept.text
@@ -325,7 +323,7 @@ def test_a_form_is_created_and_changed_without_a_file(tmp_path: Path) -> None:
     assert (definition.blocks, definition.form_epsilon) == ((), "1.5")
     assert [(q.wanted, [c.score for c in q.choices]) for q in definition.form.questions] == [
         ("shares", [None, None]),
-        ("mean", ["0", "1", "2"]),
+        ("mean", ["1", "2", "3"]),
     ]
     refused = send(owner, f"{path}/protection", epsilon="much")
     assert refused.status_code == 422

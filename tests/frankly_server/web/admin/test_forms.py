@@ -42,6 +42,13 @@ form:
         - {id: low, label: {en: Low}, score: 1}
         - {id: high, label: {en: High}, score: 2}
         - {id: silent, label: {en: "No answer"}, role: no_answer}
+    - {id: rested, type: yes-no, text: {en: "Rested?"}}
+    - id: moved
+      type: yes-no
+      text: {en: "Moved?"}
+      ask_if: {question: rested, choices: ["yes"]}
+      not_applicable: true
+  cross_tables: [[rested, moved]]
 instructed:
   id: check
   text: {en: "Choose the second."}
@@ -51,10 +58,11 @@ instructed:
 PAGES = (
     "/admin/surveys", "/admin/surveys/new", "/admin/people", "/admin/keys", "/admin/account",
     *(f"/admin/surveys/INVITED/{tab}" for tab in (
-        "questions", "questions/smokes", "protection", "try", "publish", "invitations", "answers", "webhook", "file",
-        "")),
+        "questions", "questions/smokes", "new-question", "protection", "try", "publish", "invitations", "answers",
+        "webhook", "file", "")),
     *(f"/admin/surveys/SCORED/{tab}" for tab in (
-        "questions", "questions/mood", "questions/check", "protection", "try", "file", "publish", "")),
+        "questions", "questions/mood", "questions/moved", "questions/check", "new-question",
+        "protection", "try", "file", "publish", "")),
     "/admin/surveys/CLOSED/",
 )  # fmt: skip
 # Forms of other states: without a session, of a running job, and of a second factor.
@@ -67,7 +75,7 @@ ELSEWHERE = {
 VOLATILE = ("audit_events", "sessions", "known_browsers", "pending_sign_ins")
 SAME = ("strength", ["other"])
 CHOICES = ("radio", "checkbox", "select")
-NEEDS = {"label-en": "score", "item_choices": "item_answer"}
+NEEDS = {"label-en": "number", "item_choices": "item_answer"}
 ENTERED = {"numeric": "41", "decimal": "0.37", "date": "2026-06-20"}
 
 
@@ -337,8 +345,8 @@ def filled(
     office: Office, form: Form, changed: int | None = None, value: str = "", number: int = 0
 ) -> list[tuple[str, str]]:
     """Return the fields as a browser sends them, with one control changed."""
-    needed = {"question": "Ever?", "choices": "No\nYes", "title": "New", "label": "note", "count": "2",
-              "email": f"person{number}@example.org", "file": office.file, "name": "closed"}  # fmt: skip
+    needed = {"question": "Ever?", "text-en": "Ever?", "choices": "No\nYes", "title": "New", "label": "note",
+              "count": "2", "email": f"person{number}@example.org", "file": office.file, "name": "closed"}  # fmt: skip
     fields = []
     for i, control in enumerate(form.controls):
         sent = control.value
@@ -427,7 +435,14 @@ ROWS = [
     ("choice", "yes"),
     ("was", "yes"),
 ]
-SMOKES_ROWS = [("id", "smokes"), ("text-en", "Do you smoke?"), *ROWS]
+SMOKES_ROWS = [
+    ("id", "smokes"),
+    ("text-en", "Do you smoke?"),
+    ("kind", "single"),
+    ("place", "block"),
+    *ROWS,
+]
+NEW = {"kind": "yes-no", "place": "block", "text-en": "Q"}
 ABOUT = {"languages": "en", "title-en": "T", "min_reports": "10"}
 ITEM = {"item_text": "Choose “Often”.", "item_choices": "Never\nOften", "item_answer": "Often"}
 LEVEL = {"block": "smokes", "strength": "other"}
@@ -442,8 +457,8 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "another way to begin": ("/admin/surveys/new", {"how": "magic", "title": "T"}, "how"),
     "a field of another beginning": ("/admin/surveys/new", {"how": "template", "template": "census", "title": "T"},
                                      "form"),
-    "another tick": ("questions", {"question": "Q", "choices": "a\nb", "public": "maybe"}, "public"),
-    "a mean in a block": ("questions", {"question": "Q", "choices": "a\nb", "wanted": "mean"}, "wanted"),
+    "another tick": ("new-question", NEW | {"no_answer": "maybe"}, "no_answer"),
+    "a mean in a block": ("new-question", NEW | {"wanted": "mean"}, "wanted"),
     "a long consent": ("text", ABOUT | {"consent-en": LONG}, "consent-en"),
     "a language that the draft lacks": ("text", ABOUT | {"title-fr": "T"}, "form"),
     "an empty number of people": ("text", ABOUT | {"expected_reports": ""}, "expected_reports"),
@@ -454,7 +469,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "another short name without a text": ("questions/smokes", [*SMOKES_ROWS, ("label-en", ""), ("choice", "zzq"),
                                                                ("was", "never")], "choice[2]"),
     "a long short name": ("questions/smokes", [("id", "s" * 65), *SMOKES_ROWS[1:]], "id"),
-    "scores of a question without": ("questions/smokes", [*SMOKES_ROWS, ("score", "1"), ("score", "2")], "score[0]"),
+    "scores of a question without": ("questions/smokes", [*SMOKES_ROWS, ("number", "1"), ("number", "2")], "number[0]"),
     "a text in another language": ("questions/smokes", [*SMOKES_ROWS, ("label-fr", "Non"), ("label-fr", "Oui")],
                                    "form"),
     "an answer of a question": ("questions/smokes", [*SMOKES_ROWS, ("answer", "1")], "form"),

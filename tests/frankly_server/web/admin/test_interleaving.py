@@ -25,6 +25,7 @@ from tests.frankly_server.web.admin.office import Office, make_office, token
 
 PAUSE_S = 0.15
 """Pause of the first action in seconds: a second action that waits for it continues afterwards."""
+NEW = {"kind": "yes-no", "place": "block"}
 TITLE = {
     "how": "question",
     "title": "A new one",
@@ -125,8 +126,8 @@ ACTIONS: dict[str, Act] = {
     "a new survey": lambda desk: desk.send("admin", "/admin/surveys/new", **TITLE),
     "a new survey of others": lambda desk: desk.send("foreign owner", "/admin/surveys/new", **TITLE),
     "a new survey by file": lambda desk: desk.send("owner", "/admin/surveys/new", how="file", file=desk.office.file),
-    "a question": lambda desk: desk.survey("questions", question="Which?", choices="A\nB"),
-    "another question": lambda desk: desk.survey("questions", "owner", question="What?", choices="C\nD"),
+    "a question": lambda desk: desk.survey("new-question", **NEW, **{"text-en": "Which?"}),
+    "another question": lambda desk: desk.survey("new-question", "owner", **NEW, **{"text-en": "What?"}),
     "a title": lambda desk: desk.survey("text", title="Renamed", min_reports="60", seen=desk.seen),
     "another title": lambda desk: desk.survey("text", "owner", title="Called", min_reports="70", seen=desk.seen),
     "pause": lambda desk: desk.survey("move", move="pause"),

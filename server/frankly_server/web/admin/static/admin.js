@@ -38,6 +38,66 @@ for (const field of document.querySelectorAll("[data-chooses]")) {
   field.addEventListener("input", () => { choice.checked ||= field.value !== ""; });
 }
 
+// Of the answers that a question can depend on, those of the chosen question are shown.
+for (const select of document.querySelectorAll("[data-shows]")) {
+  const groups = select.form.querySelectorAll(`[data-${select.dataset.shows}]`);
+  const show = () => groups.forEach((group) => { group.hidden = group.dataset[select.dataset.shows] !== select.value; });
+  select.addEventListener("change", show);
+  show();
+}
+
+// Further rows for a question's choices; without scripts, saving gives three more.
+const addRow = (table) => {
+  const row = table.tBodies[0].rows[table.tBodies[0].rows.length - 1].cloneNode(true), number = table.tBodies[0].rows.length + 1;
+  for (const input of row.querySelectorAll("input")) {
+    if (input.type === "radio") Object.assign(input, { value: String(number - 1), checked: false });
+    else input.value = "";
+    input.setAttribute("aria-label", (input.getAttribute("aria-label") ?? "").replace(/\d+/, number));
+  }
+  table.tBodies[0].append(row);
+  return row;
+};
+for (const table of document.querySelectorAll("table[data-rows]")) {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", className: "quiet small", textContent: "Add a row" });
+  button.addEventListener("click", () => addRow(table).querySelector("input").focus());
+  table.parentElement.after(button);
+}
+
+// What is typed into a form is kept in this tab until it is saved: a session may end, or a page be left by mistake.
+for (const form of document.querySelectorAll("form[data-keep]")) {
+  const key = `frankly kept ${form.getAttribute("action")}`, seen = form.elements.seen.value;
+  const fields = () => [...form.elements].filter(({ name, type }) => name && !["csrf", "seen"].includes(name) && !["submit", "file"].includes(type));
+  const state = () => fields().map(({ name, type, value, checked }) => [name, ["radio", "checkbox"].includes(type) ? `${value}${checked ? " on" : ""}` : value]);
+  const first = JSON.stringify(state());
+  const read = () => { try { return JSON.parse(sessionStorage.getItem(key)); } catch { return null; } };
+  const kept = read(), clear = () => sessionStorage.removeItem(key);
+  if (kept && kept.isSent && kept.seen !== seen) clear();
+  else if (kept && JSON.stringify(kept.state) !== first && !document.getElementById("refusal")) {
+    const table = form.querySelector("table[data-rows]");
+    while (table && fields().length < kept.state.length) addRow(table);
+    fields().forEach((field, i) => {
+      const [name, value] = kept.state[i] ?? [];
+      if (name !== field.name) return;
+      if (["radio", "checkbox"].includes(field.type)) field.checked = value.endsWith(" on");
+      else field.value = value;
+    });
+    const note = document.createElement("p"), drop = document.createElement("button");
+    note.className = "note warn";
+    note.setAttribute("role", "status");
+    note.textContent = "What you had typed and not saved is back. ";
+    Object.assign(drop, { type: "button", className: "quiet small", textContent: "Discard it" });
+    drop.addEventListener("click", () => { clear(); isSaved = true; location.reload(); });
+    note.append(drop);
+    form.prepend(note);
+  }
+  let isSaved = false;
+  const keep = (isSent) => { try { sessionStorage.setItem(key, JSON.stringify({ seen, isSent, state: state() })); } catch { /* a full store keeps nothing */ } };
+  form.addEventListener("input", () => keep(false));
+  form.addEventListener("submit", () => { isSaved = true; keep(true); });
+  addEventListener("beforeunload", (event) => { if (!isSaved && JSON.stringify(state()) !== first) event.preventDefault(); });
+}
+
 // The message of a refusal stands beside its field.
 const refusal = document.getElementById("refusal");
 const [, wrongName, row] = refusal?.dataset.field.split(".").pop().match(/^(.*?)(?:\[(\d+)])?$/) ?? [];
@@ -45,7 +105,8 @@ const namesakes = wrongName ? document.querySelectorAll(`main form [name="${CSS.
 const wrong = namesakes[row] ?? [...namesakes].find((one) => one.checked) ?? namesakes[0];
 if (wrong && !document.getElementById(`${wrong.id}-error`)) {
   for (let part = wrong.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
-  (wrong.closest("label") ?? wrong).before(refusal);
+  wrong.form.classList.add("shown");
+  (wrong.closest("table") ?? wrong.closest("label") ?? wrong).before(refusal);
   wrong.setAttribute("aria-invalid", "true");
   wrong.setAttribute("aria-describedby", `refusal ${wrong.getAttribute("aria-describedby") ?? ""}`.trim());
   wrong.focus();

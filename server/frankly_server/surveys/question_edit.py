@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A question of a draft as the fields of its form, and where it is in the draft."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.surveys.editing import Draft, questions_of
+
+KINDS: Final = ("yes-no", "single", "multi", "scale", "number")
+"""Ways in which a question is answered; a stored yes-or-no question is of the kind single."""
+PLACES: Final = ("form", "block", "public", "item")
+"""Where a question is in a draft: in the form, in a block, among the public ones, or the item."""
+WANTED: Final = ("shares", "mean", "distribution", "contrast")
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceRow:
+    """One choice or box as entered on the page; an empty text stands for a field left empty.
+
+    was : its id in the draft, "" for a new choice. id : its new id, "" for one made from the label.
+    labels : by language; a row without any label removes the choice, unless it begins a range.
+    number : score, or smallest number of a range. contrast, expected : its number in these lists.
+    asked_for : True for the choice that an instructed item asks for.
+    """
+
+    was: str
+    id: str
+    labels: Mapping[str, str]
+    number: str = ""
+    contrast: str = ""
+    expected: str = ""
+    asked_for: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionEdit:
+    """A question as entered on the page.
+
+    text : by language; further languages may be empty. kind : of
+    KINDS. place : of PLACES. roles : roles of choices that are offered. span : first and last number
+    of a new scale, ("", "") for none. after : id of the question or box whose answer decides whether
+    this one is asked, "" if everybody is asked; after_choices : after these choices of it, as
+    "question/choice". wanted : "" for the usual figure: the mean of a scale, otherwise the shares.
+    """
+
+    id: str
+    text: Mapping[str, str]
+    kind: str
+    place: str
+    rows: tuple[ChoiceRow, ...]
+    roles: frozenset[str] = frozenset()
+    span: tuple[str, str] = ("", "")
+    after: str = ""
+    after_choices: tuple[str, ...] = ()
+    wanted: str = ""
+    importance: str = ""
+
+
+def question_of(draft: Draft, question_id: str) -> Draft:
+    """Return a question of a draft by its id. Raises InvalidInput(not_found)."""
+    for question in questions_of(draft):
+        if question["id"] == question_id:
+            return question
+    raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
+
+
+def list_name(question: Draft) -> str:
+    """Return the field with the rows of a question: its boxes if it has any, or its choices."""
+    return "boxes" if question.get("boxes") else "choices"
+
+
+def place_of(draft: Draft, question_id: str) -> str:
+    """Return where a question is, one of PLACES. Raises InvalidInput(not_found)."""
+    return PLACES[_where(draft, question_id)[0]]
+
+
+def path_of(draft: Draft, question_id: str) -> str:
+    """Return the path of a question in errors. Raises InvalidInput(not_found)."""
+    return _where(draft, question_id)[1]
+
+
+def _where(draft: Draft, question_id: str) -> tuple[int, str]:
+    lists = (
+        (0, "form.questions", draft.get("form", {}).get("questions", [])),
+        *(
+            (1, f"blocks[{i}].questions", block["questions"])
+            for i, block in enumerate(draft.get("blocks", []))
+        ),
+        (2, "strata", draft.get("strata", [])),
+    )
+    for place, path, questions in lists:
+        for i, question in enumerate(questions):
+            if question["id"] == question_id:
+                return place, f"{path}[{i}]"
+    if (draft.get("instructed") or {}).get("id") == question_id:
+        return 3, "instructed"
+    raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
+
+
+def kind_of(question: Draft) -> str:
+    """Return the kind of a stored question, one of KINDS except yes-no."""
+    if question.get("boxes"):
+        return "multi"
+    for kind, field in (("number", "from"), ("scale", "score")):
+        if any(field in choice for choice in question["choices"]):
+            return kind
+    return "single"
+
+
+def edit_of(draft: Draft, question_id: str) -> QuestionEdit:
+    """Return the edit that changes nothing of a question. Raises InvalidInput(not_found)."""
+    question = question_of(draft, question_id)
+    kind, rule = kind_of(question), question.get("ask_if")
+    listed = question[list_name(question)]
+    # The expected counts of a question with boxes are those of no and yes, not of the boxes.
+    expected = None if kind == "multi" else question.get("expected")
+    contrast, place = question.get("contrast"), place_of(draft, question_id)
+    usual = ("shares", "1") if place == "form" else ("", "")
+    return QuestionEdit(
+        question["id"],
+        question["text"],
+        kind,
+        place,
+        tuple(
+            ChoiceRow(
+                choice["id"],
+                choice["id"],
+                choice["label"],
+                str(choice.get("from", choice.get("score", ""))),
+                contrast[i] if contrast else "",
+                str(expected[i]) if expected else "",
+                question.get("answer") == choice["id"],
+            )
+            for i, choice in enumerate(listed)
+        ),
+        frozenset(choice["role"] for choice in listed if "role" in choice),
+        after=rule["question"] if rule else "",
+        after_choices=tuple(f"{rule['question']}/{one}" for one in rule["choices"]) if rule else (),
+        wanted=question.get("wanted", usual[0]),
+        importance=question.get("importance", usual[1]),
+    )
+
+
+def sources(draft: Draft, question_id: str | None) -> list[tuple[str, Draft, list[Draft]]]:
+    """Return what a question's rule may look at: id, text and choices of each earlier protected item.
+
+    question_id : None for a question that comes last. A box is an item with the choices no and yes.
+    """
+    found: list[tuple[str, Draft, list[Draft]]] = []
+    for block in (*draft.get("blocks", []), draft.get("form", {})):
+        for question in block.get("questions", []):
+            if question["id"] == question_id:
+                return found
+            for box in question.get("boxes") or [None]:
+                name = question["id"] if box is None else f"{question['id']}-{box['id']}"
+                text = {
+                    tag: words if box is None else f"{words} {box['label'][tag]}"
+                    for tag, words in question["text"].items()
+                }
+                found.append((name, text, question["choices"]))
+    return found

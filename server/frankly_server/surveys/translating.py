@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Languages of a draft: its texts in each of them, and what is not translated yet."""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frankly_server.surveys.editing import Draft, questions_of
+from frankly_server.surveys.question_definition import usual_label
+
+
+@dataclass(frozen=True, slots=True)
+class DraftText:
+    """A text of a draft in each language, as stored in it.
+
+    kind : title, consent, question or choice. usual : name of the usual label, for a choice that is
+    no, yes or has a role; "" for any other text.
+    """
+
+    kind: str
+    by_language: dict[str, str]
+    usual: str = ""
+
+
+def texts_of(draft: Draft) -> Iterator[DraftText]:
+    """Yield every text of a draft, in the order in which its pages show them."""
+    for kind in ("title", "consent"):
+        if draft.get(kind):
+            yield DraftText(kind, draft[kind])
+    for question in questions_of(draft):
+        yield DraftText("question", question["text"])
+        for choice in (*question["choices"], *question.get("boxes", [])):
+            name = choice.get("role", choice["id"])
+            is_usual = name in ("no", "yes") or "role" in choice
+            yield DraftText("choice", choice["label"], name if is_usual else "")
+
+
+def with_languages(draft: Draft, languages: Sequence[str]) -> Draft:
+    """Return the draft with these languages.
+
+    A new one begins with the texts of the first, and with its own words for no, yes and choices with
+    a role where the first language has the usual ones.
+    """
+    edited = copy.deepcopy(draft)
+    first = draft["languages"][0]
+    edited["languages"] = list(languages)
+    for text in texts_of(edited):
+        words, usual = text.by_language, {}
+        if text.usual and words[first] == usual_label(text.usual, [first])[first]:
+            usual = usual_label(text.usual, [first, *languages])
+        kept = {tag: words.get(tag, usual.get(tag, words[first])) for tag in languages}
+        words.clear()
+        words.update(kept)
+    return edited
+
+
+def with_translations(
+    draft: Draft, language: str, texts: Sequence[str], shown: Sequence[str]
+) -> Draft:
+    """Return the draft with its texts in one language, in the order of `texts_of`.
+
+    shown : the texts of the first language beside which they were entered. An empty text stands for
+    one that is not translated yet. Raises ValueError unless the draft has exactly these texts.
+    """
+    edited = copy.deepcopy(draft)
+    first = draft["languages"][0]
+    for text, words, original in zip(texts_of(edited), texts, shown, strict=True):
+        if text.by_language[first] != original:
+            raise ValueError(original)
+        text.by_language[language] = words or original
+    return edited
+
+
+def is_untranslated(text: Mapping[str, str], language: str, first: str) -> bool:
+    """Return True if a text still equals that of the first language; False without letters."""
+    # A text without letters, such as a number, reads the same in every language.
+    return text[language] == text[first] and any(map(str.isalpha, text[first]))
+
+
+def untranslated(draft: Draft) -> dict[str, int]:
+    """Return, for each further language, how many texts still equal those of the first."""
+    first, *others = draft["languages"]
+    texts: list[Any] = [text.by_language for text in texts_of(draft)]
+    counts = {tag: sum(is_untranslated(text, tag, first) for text in texts) for tag in others}
+    return {language: n for language, n in counts.items() if n}
