@@ -128,6 +128,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("how a CSV table of counts is read", "frankly_server.surveys.csv_prior:read_counts"),
         ("the fields of a survey file", "frankly_server.surveys.definition:SurveyDefinition"),
         ("how a survey file is read", "frankly_server.surveys.yaml:read_yaml"),
+        ("the survey templates, and their order", "frankly_server.surveys.survey_templates:ORDER"),
         (
             "how a form of the admin pages is read, and input that nothing uses is refused",
             "frankly_server.web.admin.forms:takes",
@@ -383,6 +384,11 @@ table.
 `client_sdk/frankly_sdk/texts/en.json`, the language to `shared/frankly_protocol/languages.py` and to `MORE` in
 `client_sdk/browser/src/words.js`, its plural rule to `client_sdk/frankly_sdk/_texts.py`, and run
 `python -m tools.languages`. A page can add languages of its own by the element's `strings` and `texts`.
+
+**A template of surveys.** A file in `server/frankly_server/surveys/templates/` that begins with three comments: the
+question of whoever needs it; a sentence on who uses it and what comes out, without technical terms; a line for experts.
+Then its place in `ORDER` of `server/frankly_server/surveys/survey_templates.py`, made-up shares in
+`tools/template_pictures.py`, and `python -m tools.template_pictures`, which draws its picture.
 
 **An SDK in another programming language.** `docs/protocol.md` specifies it; `docs/conformance.md` shows how to run the
 suite against it.

@@ -198,8 +198,13 @@ def template(name: str | None, as_json: bool) -> None:
     templates = survey_templates.templates()
     respond(
         as_json,
-        {"templates": [{"name": key, "about": about} for key, about in templates.items()]},
-        rows=table("Templates", ("name", "about"), list(templates.items())),
+        {
+            "templates": [
+                {"name": key, "title": one.title, "about": one.sentence}
+                for key, one in templates.items()
+            ]
+        },
+        rows=table("Templates", ("name", "title"), [(k, t.title) for k, t in templates.items()]),
     )
 
 

@@ -134,10 +134,23 @@ def _use_a_second_factor(desk: Desk) -> None:
     desk.check("people-second-factor")
 
 
+def _choose_a_template(page: Page) -> None:
+    """Choose one by its picture, as with a mouse or a finger, and the next one by keyboard."""
+    names = page.get_by_role("radio")
+    assert names.first.is_checked()
+    picture = page.locator(".template svg").nth(2)
+    assert picture.evaluate("one => one.getBoundingClientRect().width") > 300
+    picture.click(force=True)  # the label lies above it
+    assert page.get_by_role("radio", name="How many of our people are harassed").is_checked()
+    page.keyboard.press("ArrowDown")
+    assert names.nth(3).is_checked()
+
+
 def _write_survey(desk: Desk) -> None:
     page = desk.page
     desk.follow(page.get_by_role("link", name="Write your first survey"))
     desk.check("new")
+    _choose_a_template(page)
     page.get_by_label("Title of the survey").fill("Study habits")
     page.get_by_label("First question").fill("Did you ever cheat?")
     page.get_by_label("Its choices, one per line").fill("No\nYes")
