@@ -4,7 +4,7 @@
 import os
 from collections.abc import Iterable
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from apiflask import APIFlask
 from flask import Response
@@ -52,6 +52,10 @@ class _NoSession(SecureCookieSessionInterface):
         return None
 
 
+_MAX_FORM_PARTS: Final = 5_000
+"""Largest number of fields of a form: a question has up to 100 rows, a survey over 2,000 texts."""
+
+
 def create_app(
     settings: Settings, *, clock: Clock | None = None, services: Services | None = None
 ) -> APIFlask:
@@ -84,7 +88,11 @@ def create_app(
     # Each resource has one address: a path with a doubled slash is a 404, not a redirect.
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = True
-    app.config.update(MAX_CONTENT_LENGTH=settings.body_limit_bytes, PROVIDE_AUTOMATIC_OPTIONS=False)
+    app.config.update(
+        MAX_CONTENT_LENGTH=settings.body_limit_bytes,
+        MAX_FORM_PARTS=_MAX_FORM_PARTS,
+        PROVIDE_AUTOMATIC_OPTIONS=False,
+    )
     openapi.configure(app)
     headers.register(app)
     problems.register(app)

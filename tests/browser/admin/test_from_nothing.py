@@ -31,6 +31,8 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     page = desk.page
     _arrive(desk)
     _write_survey(desk)
+    _edit_questions(desk)
+    _protect_and_try(desk)
     _publish(desk)
     link = page.locator("pre").first.inner_text()
     desk.check("overview-new")
@@ -154,19 +156,45 @@ def _write_survey(desk: Desk) -> None:
     page.get_by_label("Title of the survey").fill("Study habits")
     page.get_by_label("First question").fill("Did you ever cheat?")
     page.get_by_label("Its choices, one per line").fill("No\nYes")
+    page.get_by_label("Questions that follow share one level").uncheck()
     desk.press("Begin")
-    page.get_by_role("textbox", name="Question", exact=True).fill("Where do you live?")
-    page.get_by_label("Its choices, one per line").fill("North\nSouth")
-    page.get_by_label("Public:").check()
-    desk.press("Add")
+    desk.follow(page.get_by_role("link", name="Add a question"))
+    desk.check("new-question")
+    page.get_by_label("Text", exact=True).fill("Where do you live?")
+    assert not page.get_by_label("Choice 1, en").is_visible()
+    page.get_by_label("One of several choices").check()
+    page.get_by_label("Choice 1, en").fill("North")
+    page.get_by_label("Choice 2, en").fill("South")
+    page.get_by_label("The organisers: public").check()
+    desk.press("Save the question")
     desk.check("questions")
+
+
+def _edit_questions(desk: Desk) -> None:
+    page = desk.page
     desk.follow(page.get_by_role("link", name="Edit Did you ever cheat?"))
     desk.check("question")
     page.get_by_label("Choice 2, en").press("Enter")  # keeps the question, and moves no choice
-    page.get_by_role("textbox", name="Question", exact=True).fill("Which?")
-    page.get_by_label("Its choices, one per line").fill("Same\nsame")
-    desk.press_refused("Add", 422)
+    desk.follow(page.get_by_role("link", name="Add a question"))
+    page.get_by_label("Text", exact=True).fill("Which?")
+    page.get_by_label("One of several choices").check()
+    page.get_by_label("Choice 1, en").fill("Same")
+    page.get_by_label("Choice 2, en").fill("same")
+    desk.press_refused("Save the question", 422)
     desk.check("questions-refused", again=True)
+    page.once("dialog", lambda dialog: dialog.accept())
+    desk.follow(page.get_by_role("link", name="Cancel"))
+    page.get_by_label("Add a language").select_option("French")
+    desk.press("Save")
+    desk.follow(page.get_by_role("link", name="Translate them"))
+    page.get_by_label("French: Study habits").fill("Habitudes")
+    desk.check("translations")
+    desk.press("Save")
+    desk.follow(page.get_by_role("link", name="All questions"))
+
+
+def _protect_and_try(desk: Desk) -> None:
+    page = desk.page
     page.get_by_label("Show no estimate with fewer answers than").fill("6")
     desk.press("Save")
     desk.follow(page.get_by_role("link", name="Protection", exact=False).first)

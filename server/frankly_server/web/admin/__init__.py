@@ -21,6 +21,7 @@ from frankly_server.web.admin import (
     question_page,
     questions,
     sign_in,
+    translations,
     webhook,
 )
 from frankly_server.web.admin.pages import LANGUAGES, assets, failed, render
@@ -50,6 +51,7 @@ def blueprint(services: Services) -> APIBlueprint:
     overview.add_to(routes, services)
     questions.add_to(routes, services)
     question_page.add_to(routes, services)
+    translations.add_to(routes, services)
     protection.add_to(routes, services)
     margins.add_to(routes, services)
     publish.add_to(routes, services)

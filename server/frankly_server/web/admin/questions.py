@@ -33,7 +33,15 @@ from frankly_server.web.security import PATH, needs, person
 _OF_QUESTION: Final = ("title", "language", "question", "choices", "one_level")
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ABOUT: Final = (
-    *("languages", "title-", "consent-", "min_reports", "expected_reports", "closes"),
+    *(
+        "languages",
+        "add_language",
+        "title-",
+        "consent-",
+        "min_reports",
+        "expected_reports",
+        "closes",
+    ),
     *("accent", "logo", "no_logo", "return_to", "completion_code"),
 )
 """Fields about the survey, except the choice of invitations, which a file with a key makes."""
@@ -208,6 +216,8 @@ def _with_about(survey: OpenedSurvey) -> Draft:
         draft["closes"] = f"{closes}T23:59:59Z" if closes else None
     # A language that was added has no fields on the page yet, so it comes last.
     languages = field("languages").replace(",", " ").split()
+    if field("add_language"):
+        languages.append(field("add_language"))
     before = survey.draft
     for gone in set(before["languages"]) - set(languages):
         for name in ("title", "consent"):

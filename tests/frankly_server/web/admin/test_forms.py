@@ -55,6 +55,12 @@ instructed:
   choices: [{id: a, label: {en: First}}, {id: b, label: {en: Second}}, {id: c, label: {en: Third}}]
   answer: b
 """
+TWO = b"""name: two
+title: {en: Two, fr: Deux}
+languages: [en, fr]
+budget: "1"
+form: {questions: [{id: tired, type: yes-no, text: {en: "Tired?", fr: "Tired?"}}]}
+"""
 PAGES = (
     "/admin/surveys", "/admin/surveys/new", "/admin/people", "/admin/keys", "/admin/account",
     *(f"/admin/surveys/INVITED/{tab}" for tab in (
@@ -64,6 +70,7 @@ PAGES = (
         "questions", "questions/mood", "questions/moved", "questions/check", "new-question",
         "protection", "try", "file", "publish", "")),
     "/admin/surveys/CLOSED/",
+    "/admin/surveys/TWO/translations",
 )  # fmt: skip
 # Forms of other states: without a session, of a running job, and of a second factor.
 ELSEWHERE = {
@@ -166,14 +173,16 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     made = make_office(tmp_path_factory.mktemp("office"))
     services = made.services
     services.webhooks = Webhooks(services.database, FixedClock(NOW), Post(["hooks.example.org"]))
-    for file in (INVITED, SCORED, SURVEY.replace(b"name: habits", b"name: closed")):
+    for file in (INVITED, SCORED, TWO, SURVEY.replace(b"name: habits", b"name: closed")):
         services.surveys.apply(parse_definition(file))
     services.surveys.publish("invited")
     services.surveys.publish("closed")
     services.lifecycle.move(survey_id(made, "closed"), "close")
     services.invites.make("invited", 3)
     services.webhooks.set(survey_id(made, "invited"), "https://hooks.example.org/old")
-    drafts = {survey_id(made, name): services.surveys.draft(name) for name in ("invited", "scored")}
+    drafts = {
+        survey_id(made, name): services.surveys.draft(name) for name in ("invited", "scored", "two")
+    }
     yield Shown(**vars(made), drafts=drafts)
     services.close()
 
@@ -183,7 +192,7 @@ def survey_id(office: Office, name: str) -> str:
 
 
 def placed(office: Office, path: str) -> str:
-    for name in ("invited", "scored", "closed"):
+    for name in ("invited", "scored", "closed", "two"):
         path = path.replace(name.upper(), survey_id(office, name))
     return path.rstrip("/")
 
@@ -509,7 +518,7 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_input_beside_another_choice_changes_nothing(office: Shown, case: str) -> None:
     page, fields, where = REFUSED[case]
-    survey, _ = office.drafts
+    survey, *_ = office.drafts
     client = office.client("owner")
     before = rows(office)
     path = page if page.startswith("/") else f"/admin/surveys/{survey}/{page}"
@@ -526,7 +535,7 @@ def test_input_beside_another_choice_changes_nothing(office: Shown, case: str) -
 
 def test_a_table_of_counts_belongs_to_its_secret(office: Shown) -> None:
     """The same fields with their choice are stored."""
-    survey, _ = office.drafts
+    survey, *_ = office.drafts
     client = office.client("owner")
     restore(office, Form("", f"/admin/surveys/{survey}/protection"))
     stored = post(client, token(client), f"/admin/surveys/{survey}/protection", INCOME)
@@ -541,7 +550,7 @@ def test_a_table_of_counts_belongs_to_its_secret(office: Shown) -> None:
 
 
 def test_the_time_of_the_last_day_stays_unless_the_day_changes(office: Shown) -> None:
-    survey, _ = office.drafts
+    survey, *_ = office.drafts
     client = office.client("owner")
     restore(office, Form("", f"/admin/surveys/{survey}/text"))
     closes = office.drafts[survey].closes

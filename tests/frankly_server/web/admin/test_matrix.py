@@ -46,6 +46,8 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/surveys/<survey_id>/notice"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/questions"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/joint-tables"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/translations"): "viewer",
+    ("POST", "/admin/surveys/<survey_id>/translations"): "admin",
     ("GET", "/admin/surveys/<survey_id>/new-question"): "admin",
     ("POST", "/admin/surveys/<survey_id>/new-question"): "admin",
     ("GET", "/admin/surveys/<survey_id>/questions/<question_id>"): "viewer",
