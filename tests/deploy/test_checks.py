@@ -33,6 +33,9 @@ DEPENDENCIES = {
 HOMES = {
     "cdd": ["design/notions/rays.py"],
     "highspy": ["lazy.py"],
+    "openpyxl": ["surveys/xlsform_workbook.py"],
+    "pyxform": ["surveys/xlsform_workbook.py"],
+    "xlrd": ["surveys/xlsform_workbook.py"],
     "sqlalchemy": ["store"],
     "alembic": ["store"],
     "flask": ["web", "app.py"],

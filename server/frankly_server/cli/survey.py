@@ -12,7 +12,7 @@ from frankly_protocol.clock import format_time
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from frankly_server.cli import survey_counts, survey_expected, survey_state
+from frankly_server.cli import survey_counts, survey_expected, survey_import, survey_state
 from frankly_server.cli.console import json_option, remarks, respond, results, table, write_json
 from frankly_server.cli.services import command_record, open_services
 from frankly_server.lazy import LazyModule
@@ -44,11 +44,12 @@ _UNCHANGED = "Answers are sent unchanged in: {}. They reveal no more about the s
 
 @click.group()
 def survey() -> None:
-    """Apply, compare, export, publish, list, pause, resume, close, archive and erase surveys."""
+    """Import, apply, compare, export, publish, list, pause, resume, close, archive and erase surveys."""
 
 
 for moving_command in survey_state.commands():
     survey.add_command(moving_command)
+survey.add_command(survey_import.import_form)
 
 
 @survey.command()

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
@@ -30,7 +30,7 @@ from frankly_server.surveys.xlsform_questions import (
 )
 from frankly_server.surveys.xlsform_rules import Inexpressible, Rule, Source, implied, rules_of
 from frankly_server.surveys.xlsform_texts import Languages, languages_of, plain
-from frankly_server.surveys.xlsform_workbook import Row, Sheets, aliases, read_sheets, refused
+from frankly_server.surveys.xlsform_workbook import Row, Sheets, read_sheets, refused, selects
 
 Outcome = Literal["taken", "changed", "left"]
 _MOST_FAULTS: Final = 100
@@ -200,14 +200,16 @@ class _Building:
         self._require_room(question)
         self._require_valid(question)
         rule, change = self._rule(row)
-        if rule is not None:
+        # Whom a rule that is lost would have spared can leave boxes empty, but needs a choice.
+        if rule is not None or (change and "boxes" not in question):
             question = skippable(question, self.languages.tags)
+            self._require_room(question)
+            self._require_valid(question)
+        if rule is not None:
             question["ask_if"] = {
                 "question": rule.item,
                 "choices": [choice for choice in rule.order if choice in rule.choices],
             }
-            self._require_room(question)
-            self._require_valid({k: v for k, v in question.items() if k != "ask_if"})
         self._keep(row["name"], question, made, rule)
         return [*made.changes, *([change] if change else [])]
 
@@ -302,19 +304,20 @@ def kind_of(words: str) -> Kind:
     begin = _BEGIN.fullmatch(lower)
     if begin:
         return Kind("repeat" if begin[1].replace("_", " ").startswith(_REPEATS) else "group")
-    known: Mapping[str, Any] = aliases.select
+    known = selects()
     for alias in sorted(known, key=len, reverse=True):
         if lower == alias or lower.startswith(f"{alias} "):
-            return _select(alias, known[alias], words[len(alias) :].strip())
+            return _select(known[alias], words[len(alias) :].strip())
     name = _AFFIXES.sub("", _AFFIXES.sub("", lower)).replace(" ", "_").replace("-", "_")
     numbers = {"int", "integer", "decimal", "percentage"}
     return Kind("number" if name in numbers else name)
 
 
-def _select(alias: str, meaning: str, rest: str) -> Kind:
-    if alias in aliases.select_from_file:
-        return Kind("from_file")
-    if meaning not in ("select one", "select all that apply"):
-        return Kind("rank" if meaning == "rank" else "select_one_external")
+def _select(meaning: str, rest: str) -> Kind:
     listed = _OTHER.sub("", rest)
-    return Kind("one" if meaning == "select one" else "multiple", listed, listed != rest)
+    if meaning in ("select one", "select all that apply"):
+        name = "one" if meaning == "select one" else "multiple"
+        return Kind(name, listed, listed != rest)
+    return Kind(
+        {"select one external": "select_one_external"}.get(meaning, meaning.replace(" ", "_"))
+    )

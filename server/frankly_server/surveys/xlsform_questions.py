@@ -239,7 +239,8 @@ def _listed(
         look = tuple(map(folded, label.values()))
         if not label or look in seen:
             # Nobody could tell them apart, so rules about either name mean the same choice.
-            made.named.setdefault(named, seen.get(look, ""))
+            if look in seen:
+                made.named.setdefault(named, seen[look])
             merged += 1
             continue
         new = identifier(named, [one["id"] for one in listed], most)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO, StringIO
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zipfile import BadZipFile, ZipFile
 
 from frankly_protocol.errors import InvalidInput
@@ -19,15 +19,23 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.lazy import LazyModule
 
-# Lazy, because only an import of a form needs these libraries, and they take a second to load.
-aliases: Any = LazyModule("pyxform.aliases")
-backends: Any = LazyModule("pyxform.xls2json_backends")
-excel: Any = LazyModule("openpyxl.reader.excel")
-xlrd: Any = LazyModule("xlrd")
+if TYPE_CHECKING:
+    import xlrd
+    from openpyxl.reader import excel
+    from pyxform import aliases
+    from pyxform import xls2json_backends as backends
+else:
+    # Lazy, because only an import of a form needs these libraries, and they take a second to load.
+    aliases = LazyModule("pyxform.aliases")
+    backends = LazyModule("pyxform.xls2json_backends")
+    excel = LazyModule("openpyxl.reader.excel")
+    xlrd = LazyModule("xlrd")
 
 MAX_BYTES: Final = 2 * 2**20
-MAX_UNPACKED: Final = 50 * 2**20
-"""Largest sum of the unpacked parts of a workbook, in bytes."""
+MAX_UNPACKED: Final = 20 * 2**20
+"""Largest sum of the unpacked parts of a workbook, in bytes: four times the largest known form."""
+MAX_TAGS: Final = 1_000_000
+"""Largest number of XML tags in a workbook: a parsed one takes up to 400 bytes and 6 µs."""
 MAX_PARTS: Final = 1000
 MAX_ROWS: Final = 5000
 MAX_CHOICES: Final = 20_000
@@ -71,6 +79,11 @@ class Sheets:
     languages: tuple[str, ...]
 
 
+def selects() -> Mapping[str, str]:
+    """Return the meaning of each word for a question with choices, such as select one or rank."""
+    return {**aliases.select, **dict.fromkeys(aliases.select_from_file, "from file")}
+
+
 def refused(detail: str) -> InvalidInput:
     """Return the error for a workbook that cannot be taken over."""
     return InvalidInput(Problem.DEFINITION_INVALID, detail, "xlsform")
@@ -80,7 +93,7 @@ def read_sheets(data: bytes) -> Sheets:
     """Read an XLSForm, .xlsx or .xls by its content, of at most 2 MB.
 
     Raises InvalidInput(definition_invalid), field xlsform, for anything else, and for a workbook
-    that unpacks to more than 50 MB, has more than 5,000 rows (20,000 choices) or 300 columns.
+    that unpacks to more than 20 MB, has more than 5,000 rows (20,000 choices) or 300 columns.
     """
     if len(data) > MAX_BYTES:
         raise refused(f"the file is larger than {MAX_BYTES // 2**20} MB: remove pictures and data")
@@ -106,14 +119,7 @@ def read_sheets(data: bytes) -> Sheets:
 
 
 def _xlsx(data: bytes) -> dict[str, list[dict[str, str]]]:
-    try:
-        with ZipFile(BytesIO(data)) as archive:
-            parts = archive.infolist()
-    except BadZipFile:
-        raise refused("the workbook is incomplete or damaged: save it again as .xlsx") from None
-    # zipfile reads no more of a part than its stated size, so this limits what is unpacked.
-    if len(parts) > MAX_PARTS or sum(part.file_size for part in parts) > MAX_UNPACKED:
-        raise refused(f"the workbook unpacks to more than {MAX_UNPACKED // 2**20} MB")
+    _require_small(data)
     # openpyxl refuses XML entities, because defusedxml is a dependency. Read-only, it reads rows
     # when they are asked for, and no pictures.
     # What it warns about, such as an unknown extension of a sheet, matters only for saving.
@@ -134,6 +140,20 @@ def _xlsx(data: bytes) -> dict[str, list[dict[str, str]]]:
             for title, name in found.items()
             if name
         }
+
+
+def _require_small(data: bytes) -> None:
+    """Raise InvalidInput for an archive that unpacks to much more than any form."""
+    try:
+        with ZipFile(BytesIO(data)) as archive:
+            parts = archive.infolist()
+            # zipfile unpacks no more of a part than its stated size.
+            if len(parts) > MAX_PARTS or sum(part.file_size for part in parts) > MAX_UNPACKED:
+                raise refused(f"the workbook unpacks to more than {MAX_UNPACKED // 2**20} MB")
+            if sum(archive.read(part).count(b"<") for part in parts) > MAX_TAGS:
+                raise refused("the workbook has far more cells than a form")
+    except BadZipFile:
+        raise refused("the workbook is incomplete or damaged: save it again as .xlsx") from None
 
 
 def _xls(data: bytes) -> dict[str, list[dict[str, str]]]:

@@ -60,6 +60,7 @@ READING = {
         "admin list",
         "survey diff",
         "survey export",
+        "survey import",
         "survey template",
         "survey schema",
     ),
