@@ -34,7 +34,10 @@ from frankly_server.surveys.xlsform_workbook import Row, Sheets, read_sheets, re
 
 Outcome = Literal["taken", "changed", "left"]
 _MOST_FAULTS: Final = 100
+_MOST_TRIED: Final = 1000
 _MOST_NESTED: Final = 50
+_MOST_RULES: Final = 500_000
+"""Characters of all rules that are read: ten times those of long forms."""
 _MOST_ID: Final = 40
 _BEGIN: Final = re.compile(r"begin[ _]+(\S.*)")
 _END: Final = re.compile(r"end[ _]+(?:group|repeat|loop|lgroup|looped|kobomatrix|score|rank)\b.*")
@@ -123,9 +126,10 @@ def _lost(sheets: Sheets) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """An open group. rule : its relevant. repeated : True for a repeat."""
+    """An open group. rules, lost : of its relevant, as `_Building.read`. repeated : for a repeat."""
 
-    rule: str
+    rules: list[Rule]
+    lost: str
     repeated: bool
 
 
@@ -134,7 +138,7 @@ class _Building:
     """The questions taken over so far, and the report.
 
     used : ids of questions and boxes. sources : by name, for rules. rules : by item, with the
-    choice of whoever is not asked. faults : number of questions that the survey file refused.
+    choice of whoever is not asked. tried, faults : numbers of questions read, and refused as invalid.
     """
 
     languages: Languages
@@ -144,9 +148,11 @@ class _Building:
     used: set[str] = field(default_factory=set)
     sources: dict[str, Source] = field(default_factory=dict)
     rules: dict[str, tuple[Rule, str]] = field(default_factory=dict)
+    read_characters: int = 0
     groups: list[_Group] = field(default_factory=list)
     items: int = 0
     choices: int = 0
+    tried: int = 0
     faults: int = 0
 
     def add(self, row: Row) -> None:
@@ -167,7 +173,7 @@ class _Building:
                 self._report(row, "changed" if changes else "taken", "; ".join(changes))
 
     def _open(self, row: Row, *, repeated: bool) -> None:
-        self.groups.append(_Group(row["relevant"], repeated))
+        self.groups.append(_Group(*self.read(row["relevant"]), repeated))
         if len(self.groups) > _MOST_NESTED:
             raise refused(f"line {row.line}: more than {_MOST_NESTED} groups inside each other")
         if repeated:
@@ -195,6 +201,9 @@ class _Building:
             raise Left(_REPEATED)
         if self.items >= MAX_QUESTIONS or self.choices > MAX_CHOICES - 2:
             raise Left(_FULL.format(MAX_QUESTIONS, MAX_CHOICES))
+        self.tried += 1
+        if self.tried > _MOST_TRIED:
+            raise Left(f"only {_MOST_TRIED:,} questions of a form are read")
         made = question_of(row, kind, self.lists, self.languages, self._id(row))
         question = made.question
         self._require_room(question)
@@ -237,13 +246,9 @@ class _Building:
 
     def _rule(self, row: Row) -> tuple[Rule | None, str]:
         """Return the rule of a question and of its groups, and what is not taken over of it."""
-        rules: list[Rule] = []
-        lost: list[str] = []
-        for text in (*(group.rule for group in self.groups), row["relevant"]):
-            try:
-                rules += rules_of(text, self.sources.get) if text else ()
-            except Inexpressible as error:
-                lost.append(f"{_short(text)}: {error}")
+        own, why = self.read(row["relevant"])
+        rules = [*(rule for group in self.groups for rule in group.rules), *own]
+        lost = [text for text in (*(group.lost for group in self.groups), why) if text]
         remaining = implied(rules, self.rules)
         remaining, empty = [r for r in remaining if r.choices], len(remaining)
         if len(remaining) < empty:
@@ -257,6 +262,18 @@ class _Building:
             return rule, ""
         asked = "asked of more people" if rule else "asked of everybody"
         return rule, f"{asked}: the rule is not taken over ({'; '.join(lost)})"
+
+    def read(self, relevant: str) -> tuple[list[Rule], str]:
+        """Return the rules of a cell, and why none is taken over, "" if they are."""
+        self.read_characters += len(relevant)
+        if not relevant:
+            return [], ""
+        if self.read_characters > _MOST_RULES:
+            return [], f"{_short(relevant)}: the rules of the form are too long"
+        try:
+            return rules_of(relevant, self.sources.get), ""
+        except Inexpressible as error:
+            return [], f"{_short(relevant)}: {error}"
 
     def _keep(self, name: str, question: Draft, made: Made, rule: Rule | None) -> None:
         self.questions.append(question)

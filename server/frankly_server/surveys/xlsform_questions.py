@@ -21,7 +21,8 @@ from frankly_server.surveys.xlsform_texts import VALUE, Languages
 from frankly_server.surveys.xlsform_workbook import Row
 
 _PARTS: Final = 5
-_MOST_LISTED: Final = 1000
+_MOST_LISTED: Final = 200
+"""Choices of a list that are read, for those that remain after equal ones are merged."""
 _MOST_STEPS: Final = 21
 _MOST: Final = 10**9
 _NUMBER: Final = r"-?\d{1,10}(?:\.\d{1,6})?"
@@ -233,6 +234,7 @@ def _listed(
 ) -> list[dict[str, Any]]:
     listed: list[dict[str, Any]] = []
     seen: dict[tuple[str, ...], str] = {}
+    used: set[str] = set()
     merged = 0
     most = 63 - len(question) if several else 64
     for named, label in lists.labels(list_name):
@@ -243,7 +245,8 @@ def _listed(
                 made.named.setdefault(named, seen[look])
             merged += 1
             continue
-        new = identifier(named, [one["id"] for one in listed], most)
+        new = identifier(named, used, most)
+        used.add(new)
         entry: dict[str, Any] = {"id": new, "label": label}
         if _is_refusal(named, label) and all("role" not in one for one in listed):
             entry["role"] = "no_answer"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 _MAX_LENGTH: Final = 2000
-_MAX_DEPTH: Final = 20
+_MAX_DEPTH: Final = 10
 _NAME: Final = r"\$\{\s*(?P<name>[^{}\s]+)\s*\}"
 _VALUE: Final = r"""(?P<value>'[^']*'|"[^"]*"|‘[^’]*’|“[^”]*”|-?\d+(?:\.\d+)?)"""
 _COMPARED: Final = re.compile(rf"{_NAME}\s*(?P<sign>!?=)\s*{_VALUE}")

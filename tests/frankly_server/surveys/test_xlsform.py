@@ -3,6 +3,7 @@
 
 import io
 import random
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -387,6 +388,18 @@ def test_a_form_is_full_at_a_hundred_questions_and_boxes() -> None:
     assert len(imported.draft["form"]["questions"]) == 100
     assert [row.outcome for row in imported.rows[99:]] == ["taken", "left", "left"]
     assert "the form is full" in imported.rows[-1].reason
+
+
+def test_the_largest_form_takes_seconds() -> None:
+    """Every limit on rows, choices and rules is reached at once."""
+    rule = "(" * 9 + " or ".join(["${a} = 'b'"] * 60) + ")" * 9
+    rows = [("select_one l", "q" * 90, "Q?", "yes", rule)] * 2400
+    groups = [("begin group", "g", "", "", rule), ("end group",)] * 1200
+    listed = [CHOICES[0], *(("l", "same name", f"L {i % 70}") for i in range(200))]
+    start = time.monotonic()
+    with pytest.raises(InvalidInput, match="no question can be taken over"):
+        read_xlsform(form(*rows, *groups, choices=listed))
+    assert time.monotonic() - start < 20
 
 
 def test_aliases_of_columns_types_and_sheets() -> None:
