@@ -21,6 +21,7 @@ else:
 
 # More than the reader accepts, so that it refuses a larger file instead of reading a part.
 _MAX_BYTES = 4 * 2**20
+_MAX_SHOWN = 60
 
 
 @click.command("import")
@@ -52,7 +53,7 @@ def import_form(file: BinaryIO, output: Path | None, as_json: bool) -> None:
     if output is None:
         click.echo(text, nl=False)
     columns = ("line", "name", "text", "outcome", "reason")
-    shown = [(str(r.line), r.name, r.text, r.outcome, r.reason) for r in imported.rows]
+    shown = [(str(r.line), r.name, _short(r.text), r.outcome, r.reason) for r in imported.rows]
     out = remarks()
     out.print(table("Rows of the form", columns, shown))
     for note in imported.notes:
@@ -61,3 +62,8 @@ def import_form(file: BinaryIO, output: Path | None, as_json: bool) -> None:
     out.print(
         f"Questions taken over: {questions}. Read the file before you apply it.", markup=False
     )
+
+
+def _short(text: str) -> str:
+    """Return the beginning of a text, which is enough to find it in the form."""
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"

@@ -204,7 +204,7 @@ class _Building:
         self.tried += 1
         if self.tried > _MOST_TRIED:
             raise Left(f"only {_MOST_TRIED:,} questions of a form are read")
-        made = question_of(row, kind, self.lists, self.languages, self._id(row))
+        made = question_of(row, kind, self.lists, self.languages, self._id(row, kind))
         question = made.question
         self._require_room(question)
         self._require_valid(question)
@@ -222,13 +222,13 @@ class _Building:
         self._keep(row["name"], question, made, rule)
         return [*made.changes, *([change] if change else [])]
 
-    def _id(self, row: Row) -> str:
+    def _id(self, row: Row, kind: Kind) -> str:
         name = row["name"] or next(iter(row.labels.values()), "")
-        wanted = identifier(name, self.used, _MOST_ID)
-        # The id of a box is that of its question and its own, so it must not be taken either.
-        while any(one.startswith(f"{wanted}-") for one in self.used):
-            wanted = identifier(f"{wanted[: _MOST_ID - 6]}-x", {*self.used, wanted}, _MOST_ID)
-        return wanted
+        # The id of a box is that of its question and its own, so that must not be taken either.
+        taken = set(self.used)
+        if kind.name == "multiple":
+            taken |= {one[:i] for one in self.used for i in _hyphens(one)}
+        return identifier(name, taken, _MOST_ID)
 
     def _require_room(self, question: Draft) -> None:
         items, choices = _size(question)
@@ -298,6 +298,10 @@ class _Building:
         self.sources[name] = Source(named, listed)
         if rule is not None:
             self.rules |= {item: (rule, choice) for item, choice in skipped.items()}
+
+
+def _hyphens(text: str) -> Iterator[int]:
+    return (i for i, char in enumerate(text) if char == "-")
 
 
 def _size(question: Draft) -> tuple[int, int]:

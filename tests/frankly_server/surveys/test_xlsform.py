@@ -370,7 +370,7 @@ def test_ids_of_boxes_do_not_collide_with_questions() -> None:
     imported = read(
         ("select_one yn", "b-pear", "Q?", "yes"), ("select_multiple fruit", "b", "B?", "yes")
     )
-    assert len(imported.draft["form"]["questions"]) == 2
+    assert ids(imported.draft["form"]["questions"]) == ["b-pear", "b-2"]
 
 
 def test_title_and_name_come_from_the_settings() -> None:
