@@ -54,7 +54,7 @@ def _add(desk: Desk, survey: str) -> None:
 def _keep_what_is_asked_for(desk: Desk) -> None:
     """Open the item's page, on which the choice that is asked for cannot be removed."""
     page = desk.page
-    desk.follow(page.get_by_role("link", name=f"Change {ITEM}"))
+    desk.follow(page.get_by_role("link", name=f"Edit {ITEM}"))
     assert page.get_by_label("Choice 3 is asked for").is_checked()
     desk.check("item-question")
     page.get_by_label("Choice 3, en").fill("")
