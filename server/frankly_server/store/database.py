@@ -21,6 +21,7 @@ from frankly_server.store.browsers import BrowsersTable
 from frankly_server.store.counts import CountsTables
 from frankly_server.store.days import DaysTable
 from frankly_server.store.documents import DocumentsTable
+from frankly_server.store.earlier_drafts import EarlierDrafts
 from frankly_server.store.engines import check_durability, make_engine, reading, try_to_write
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.exporting import ReportExport
@@ -56,6 +57,7 @@ class Transaction:
     """One open transaction, with one attribute per table or group of tables."""
 
     surveys = SurveysTable.of_transaction()
+    earlier_drafts = EarlierDrafts.of_transaction()
     documents = DocumentsTable.of_transaction()
     reports = ReportsTable.of_transaction()
     counts = CountsTables.of_transaction()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from frankly_protocol import canonical
 from frankly_protocol.audit import ReportLevel
-from frankly_protocol.clock import Clock
+from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
@@ -28,6 +28,7 @@ from frankly_server.store import (
     Record,
     StoreUnavailable,
     SurveyRow,
+    Transaction,
     unrecorded,
 )
 from frankly_server.store.schema import is_name
@@ -95,6 +96,15 @@ class Summary:
     last: datetime | None = None
     least: int = 0
     token: "TokenRule | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierDraft:
+    """A draft that another one replaced at `replaced` (RFC 3339). text : its canonical JSON."""
+
+    number: int
+    replaced: str
+    text: str
 
 
 ERASED: Final = "answers erased"
@@ -170,9 +180,20 @@ class Surveys:
                 )
             # An unchanged draft is not recorded.
             if row.definition != new:
-                require_changeable(tx, survey_id)
-                tx.surveys.change(survey_id, definition=new)
+                self._replace(tx, row, new)
                 record(tx)
+
+    def _replace(self, tx: Transaction, row: SurveyRow, new: str) -> None:
+        """Replace a survey's draft, and keep the former one. Raises InvalidInput(immutable) if archived."""
+        require_changeable(tx, row.id)
+        tx.earlier_drafts.add(row.id, row.definition, format_time(self.now()))
+        tx.surveys.change(row.id, definition=new)
+
+    def earlier_drafts(self, survey_id: str) -> "Sequence[EarlierDraft]":
+        """Return the drafts that others have replaced, the newest first; the oldest are not kept."""
+        with self._database.reading("list earlier drafts") as tx:
+            rows = tx.earlier_drafts.of(survey_id)
+        return [EarlierDraft(row.number, row.replaced, row.definition) for row in rows]
 
     def apply(
         self,
@@ -220,8 +241,7 @@ class Surveys:
                 return Change("created", survey_id, name, diff, level, warnings)
             status = "unchanged" if row.definition == new else "updated"
             if status == "updated" and not dry_run:
-                require_changeable(tx, row.id)
-                tx.surveys.change(row.id, definition=new)
+                self._replace(tx, row, new)
                 recorder(status, row.id)(tx)
         diff = differences(loads(row.definition), loads(new))
         # After the transaction, because parsing the versions can take seconds.

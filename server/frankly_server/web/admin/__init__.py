@@ -11,6 +11,8 @@ from frankly_server.web import problems
 from frankly_server.web.admin import (
     account,
     answers,
+    draft_preview,
+    earlier_drafts,
     estimates,
     invitations,
     margins,
@@ -52,6 +54,8 @@ def blueprint(services: Services) -> APIBlueprint:
     questions.add_to(routes, services)
     question_page.add_to(routes, services)
     translations.add_to(routes, services)
+    draft_preview.add_to(routes, services)
+    earlier_drafts.add_to(routes, services)
     protection.add_to(routes, services)
     margins.add_to(routes, services)
     publish.add_to(routes, services)

@@ -19,6 +19,7 @@ from frankly_server.web.security import PATH
 _KINDS: Final = {
     "admin.css": "text/css; charset=utf-8",
     "admin.js": "text/javascript; charset=utf-8",
+    "preview.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 _FILES: Final = {
@@ -59,6 +60,11 @@ def assets(routes: APIBlueprint) -> None:
         response = Response(_FILES[name], content_type=_KINDS[name])
         response.headers["Cache-Control"] = PUBLIC_FOREVER
         return response
+
+
+def link_to(name: str) -> str:
+    """Return the path of a static file."""
+    return _LINKS[name]
 
 
 def render(

@@ -66,20 +66,21 @@ def _add_form(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/new-question")
     @survey_view(services, "admin")
     def new_question(survey: OpenedSurvey) -> Response:
-        return _page(survey, None)
+        return _page(services, survey, None)
 
     @routes.post("/surveys/<survey_id>/new-question")
     @survey_view(services, "admin")
     @takes(*_OF_QUESTION, many=(*_ROWS, "after_choice"))
     def add_question(survey: OpenedSurvey) -> Response:
         return attempt(
-            lambda: _keep(services, survey, None), lambda refused: _page(survey, None, refused)
+            lambda: _keep(services, survey, None),
+            lambda refused: _page(services, survey, None, refused),
         )
 
     @routes.get("/surveys/<survey_id>/questions/<question_id>")
     @survey_view(services, "viewer")
     def question(survey: OpenedSurvey, question_id: str) -> Response:
-        return _page(survey, question_id)
+        return _page(services, survey, question_id)
 
     @routes.post("/surveys/<survey_id>/questions/<question_id>")
     @survey_view(services, "admin")
@@ -91,7 +92,7 @@ def _add_form(routes: APIBlueprint, services: Services) -> None:
             require_only(*_OF_QUESTION, many=(*_ROWS, "after_choice"))
         return attempt(
             lambda: _keep(services, survey, question_id),
-            lambda refused: _page(survey, question_id, refused),
+            lambda refused: _page(services, survey, question_id, refused),
         )
 
 
@@ -113,7 +114,7 @@ def _add_buttons(routes: APIBlueprint, services: Services) -> None:
 def _change(services: Services, survey: OpenedSurvey, make: Callable[[], Draft]) -> Response:
     return attempt(
         lambda: store(services, survey, make()),
-        lambda refused: questions_page(survey, refused),
+        lambda refused: questions_page(services, survey, refused),
         survey.path("questions"),
     )
 
@@ -186,9 +187,12 @@ def _form_values(
 
 
 def _page(
-    survey: OpenedSurvey, question_id: str | None, refused: InvalidInput | None = None
+    services: Services,
+    survey: OpenedSurvey,
+    question_id: str | None,
+    refused: InvalidInput | None = None,
 ) -> Response:
-    return questions_page(survey, refused, **_form_values(survey, question_id, refused))
+    return questions_page(services, survey, refused, **_form_values(survey, question_id, refused))
 
 
 def _new_edit(draft: Draft) -> QuestionEdit:

@@ -104,7 +104,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/questions")
     @survey_view(services, "viewer")
     def questions(survey: OpenedSurvey) -> Response:
-        return questions_page(survey)
+        return questions_page(services, survey)
 
     @routes.post("/surveys/<survey_id>/joint-tables")
     @survey_view(services, "admin")
@@ -125,7 +125,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
 
         return attempt(
             act,
-            lambda refused: questions_page(survey, refused, pair=request.form),
+            lambda refused: questions_page(services, survey, refused, pair=request.form),
             survey.path("questions#joint"),
         )
 
@@ -135,7 +135,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
     def remove_question(survey: OpenedSurvey, question_id: str) -> Response:
         return attempt(
             lambda: store(services, survey, editing.remove_question(survey.draft, question_id)),
-            lambda refused: questions_page(survey, refused),
+            lambda refused: questions_page(services, survey, refused),
             survey.path("questions"),
         )
 
@@ -145,7 +145,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
     def change_text(survey: OpenedSurvey) -> Response:
         return attempt(
             lambda: store(services, survey, _with_about(survey)),
-            lambda refused: questions_page(survey, refused, about=request.form),
+            lambda refused: questions_page(services, survey, refused, about=request.form),
             survey.path("questions"),
         )
 
@@ -174,7 +174,7 @@ def _add_item(routes: APIBlueprint, services: Services) -> None:
 
         return attempt(
             act,
-            lambda refused: questions_page(survey, refused, item=request.form),
+            lambda refused: questions_page(services, survey, refused, item=request.form),
             survey.path("questions"),
         )
 
@@ -249,9 +249,10 @@ def _page(page: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def questions_page(
-    survey: OpenedSurvey, refused: InvalidInput | None = None, **values: Any
+    services: Services, survey: OpenedSurvey, refused: InvalidInput | None = None, **values: Any
 ) -> Response:
     """Render the page of all questions; if a form was refused, with its values."""
+    earlier = services.surveys.earlier_drafts(survey.id)
     levels = (levels for block in survey.definition.blocks for levels in block.protections)
     return show(
         "questions.html",
@@ -259,6 +260,7 @@ def questions_page(
         "questions",
         refused,
         missing=untranslated(survey.draft),
+        last_draft=earlier[0].number if earlier else None,
         item_words=editing.item_words(survey.definition.languages[0]),
         rests_on_prior=any(level.is_prior_based for level in levels),
         default_accent=DEFAULT_ACCENT,

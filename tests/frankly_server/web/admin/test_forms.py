@@ -70,7 +70,7 @@ PAGES = (
         "questions", "questions/mood", "questions/moved", "questions/check", "new-question",
         "protection", "try", "file", "publish", "")),
     "/admin/surveys/CLOSED/",
-    "/admin/surveys/TWO/translations",
+    "/admin/surveys/TWO/translations", "/admin/surveys/TWO/drafts",
 )  # fmt: skip
 # Forms of other states: without a session, of a running job, and of a second factor.
 ELSEWHERE = {
@@ -79,7 +79,7 @@ ELSEWHERE = {
     "/admin/account/recovery-codes",
     "/admin/surveys/<survey_id>/jobs/<job_id>/cancel",
 }  # fmt: skip
-VOLATILE = ("audit_events", "sessions", "known_browsers", "pending_sign_ins")
+VOLATILE = ("audit_events", "earlier_drafts", "sessions", "known_browsers", "pending_sign_ins")
 SAME = ("strength", ["other"])
 CHOICES = ("radio", "checkbox", "select")
 NEEDS = {"label-en": "number", "item_choices": "item_answer"}
@@ -173,7 +173,13 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     made = make_office(tmp_path_factory.mktemp("office"))
     services = made.services
     services.webhooks = Webhooks(services.database, FixedClock(NOW), Post(["hooks.example.org"]))
-    for file in (INVITED, SCORED, TWO, SURVEY.replace(b"name: habits", b"name: closed")):
+    for file in (
+        INVITED,
+        SCORED,
+        TWO.replace(b"Deux", b"2"),
+        TWO,
+        SURVEY.replace(b"name: habits", b"name: closed"),
+    ):
         services.surveys.apply(parse_definition(file))
     services.surveys.publish("invited")
     services.surveys.publish("closed")
@@ -309,7 +315,7 @@ def test_unknown_and_repeated_fields_are_refused(office: Office) -> None:
     client = office.client("owner")
     csrf, before = token(client), rows(office)
     values = {"survey_id": office.survey, "question_id": "smokes", "job_id": office.job, "prefix": office.key,
-              "account_id": office.account}  # fmt: skip
+              "account_id": office.account, "number": 1}  # fmt: skip
     with office.app.test_request_context():
         paths = {
             rule.rule: office.app.url_map.bind("").build(

@@ -48,6 +48,10 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("POST", "/admin/surveys/<survey_id>/joint-tables"): "admin",
     ("GET", "/admin/surveys/<survey_id>/translations"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/translations"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/drafts"): "viewer",
+    ("POST", "/admin/surveys/<survey_id>/drafts/<int:number>/restore"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/preview"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/preview/draft"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/new-question"): "admin",
     ("POST", "/admin/surveys/<survey_id>/new-question"): "admin",
     ("GET", "/admin/surveys/<survey_id>/questions/<question_id>"): "viewer",
@@ -107,6 +111,7 @@ def path(office: Office, rule: Rule) -> str:
         "<prefix>": office.key,
         "<account_id>": office.account,
         "<int:version>": "1",
+        "<int:number>": "1",
         "<digest>": "0" * 16,
         "<name>": "admin.css",
     }

@@ -11,6 +11,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_server.accounts import Person, SignedIn
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
+from frankly_server.web.hosted import files, integrity
 from frankly_server.web.security import CookieSession
 
 from tests.frankly_server.web.admin.office import PASSWORD, Office, send, token
@@ -198,7 +199,7 @@ def test_every_response_has_exactly_these_headers(office: Office) -> None:
     """Browsers silently ignore a misspelt value."""
     expected = {
         "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
         "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -210,6 +211,21 @@ def test_every_response_has_exactly_these_headers(office: Office) -> None:
     ):
         headers = client.get(path).headers
         assert {name: headers[name] for name in expected} == expected
+
+
+def test_the_preview_may_be_framed_by_these_pages_alone(office: Office) -> None:
+    style = integrity(files()["hosted.css"].decode().strip().encode(), "sha256")
+    expected = {
+        "Content-Security-Policy": f"default-src 'none'; script-src 'self'; style-src '{style}'; "
+        "connect-src 'self'; worker-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types frankly",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+        "X-Frame-Options": "SAMEORIGIN",
+    }
+    headers = office.client("viewer").get(f"/admin/surveys/{office.survey}/preview").headers
+    assert {name: headers[name] for name in expected} == expected
 
 
 def test_the_audit_trail_has_fifty_events_a_page_and_a_link_to_older_ones(office: Office) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0103"
+revision = "0104"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -48,7 +48,7 @@ def downgrade() -> None:
     for view in ("v_estimates", "noisy_counts_by_day", "noisy_counts"):
         op.execute(f"DROP VIEW {view}")
     for table in (
-        *("webhook_deliveries", "webhooks", "api_key_scopes", "api_keys", "jobs", "audit_events"),
+        *("earlier_drafts", "webhook_deliveries", "webhooks", "api_key_scopes", "api_keys", "jobs", "audit_events"),
         *("organisations", "passkeys", "pending_sign_ins", "recovery_codes", "second_factors"),
         *("known_browsers", "sessions", "accounts", "log_cosignatures", "log_entries"),
         *("published_estimates", "batch_counts_by_day", "batch_pair_counts", "batch_counts"),
@@ -71,6 +71,13 @@ def _surveys() -> None:
         ),
         _column("definition", sa.Text, "the draft as canonical JSON; the next version to publish"),
         sa.UniqueConstraint("name"),
+    )
+    op.create_table(
+        "earlier_drafts",
+        _key("survey", _ID, "its survey", "surveys.id"),
+        _key("number", sa.Integer, "1, 2, ... within the survey"),
+        _column("definition", sa.Text, "the draft as canonical JSON"),
+        _column("replaced", _TIME, f"when another draft took its place; {_UTC}"),
     )
     op.create_table(
         "documents",

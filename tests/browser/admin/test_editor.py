@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The editor in a browser: the preview beside the questions, what is typed and not saved, rows."""
+
+from json import loads
+from typing import Any
+
+from frankly_server.surveys.definition import parse_definition
+from playwright.sync_api import FrameLocator, Request
+
+from tests.browser.admin.conftest import PASSWORD, Desk
+from tests.frankly_server.web.admin.test_question_form import FILE
+
+
+def begun(desk: Desk) -> str:
+    """Sign in as an owner of a survey with a form in two languages; return its address."""
+    desk.services.surveys.apply(parse_definition(FILE.replace(b"FILE", b"members")))
+    desk.open("/admin/")
+    if desk.page.get_by_label("E-mail address").count():
+        desk.sign_in("ada@example.org", PASSWORD)
+    return f"/admin/surveys/{desk.services.surveys.summary('members').survey_id}"
+
+
+def preview(desk: Desk) -> FrameLocator:
+    return desk.page.frame_locator("iframe[name=preview]")
+
+
+def test_the_preview_is_the_respondents_page_and_sends_nothing(desk: Desk) -> None:
+    page, survey = desk.page, begun(desk)
+    sent: list[Request] = []
+    page.on("request", lambda request: sent.append(request) if request.method == "POST" else None)
+    desk.open(f"{survey}/questions")
+    shown = preview(desk)
+    shown.get_by_role("heading", name="Members").wait_for()
+    # The element has verified the document and explains it.
+    shown.get_by_text("This device changes").first.wait_for()
+    page.get_by_role("link", name="German").click()
+    shown.get_by_text("Rauchen Sie?").last.wait_for()
+    page.get_by_role("link", name="English").click()
+    shown.get_by_text("Do you smoke?").last.wait_for()
+    desk.check("editor")
+    page.get_by_role("link", name="As one person is asked").click()
+    shown.get_by_text("this device has drawn").first.wait_for()
+    page.get_by_role("link", name="All questions").click()
+    shown.get_by_role("radiogroup", name="Do you smoke?").get_by_text("Yes").click()
+    shown.get_by_label("How long?").fill("3")
+    shown.locator("#send").click()
+    shown.get_by_text("Thank you").wait_for()
+    assert sent == []
+    names = page.evaluate("indexedDB.databases().then((all) => all.map((one) => one.name))")
+    assert names == []
+    assert desk.services.surveys.versions("members") == []
+
+
+def test_a_draft_that_cannot_be_published_says_why(desk: Desk) -> None:
+    survey = begun(desk)
+    file = FILE.replace(b"FILE", b"members").replace(
+        b"form:",
+        b"blocks: [{id: b, notion: dp, epsilon: 9, delta: '0', questions: [{id: q, type: yes-no, "
+        b"text: {en: 'Q?', de: 'Q!'}}]}]\nform:\n  epsilon: 1",
+    )
+    definition = parse_definition(file)
+    desk.services.surveys.redefine(
+        survey.rsplit("/", 1)[1],
+        definition,
+        desk.services.surveys.draft("members").digest,
+        lambda _tx: None,
+    )
+    desk.open(f"{survey}/questions")
+    preview(desk).get_by_text(
+        "No preview: the whole report reveals more than the budget"
+    ).wait_for()
+    assert desk.messages == []
+
+
+def question(desk: Desk) -> Any:
+    form = desk.services.surveys.draft("members").form
+    assert form is not None
+    return loads(form.questions[-1].model_dump_json(exclude_defaults=True))
+
+
+def test_what_is_typed_comes_back_until_it_is_saved(desk: Desk) -> None:
+    page, survey = desk.page, begun(desk)
+    desk.open(f"{survey}/new-question")
+    page.get_by_label("English").first.fill("Tired?")
+    page.get_by_label("A scale").check()
+    for _ in range(2):
+        page.get_by_role("button", name="Add a row").click()
+    page.get_by_label("Choice 5, en").fill("Very")
+    # Leaving asks first; the session may also end.
+    page.once("dialog", lambda dialog: dialog.accept())
+    desk.open(f"{survey}/drafts")
+    desk.open(f"{survey}/new-question")
+    page.get_by_text("What you had typed and not saved is back.").wait_for()
+    assert page.get_by_label("English").first.input_value() == "Tired?"
+    assert page.get_by_label("A scale").is_checked()
+    assert page.get_by_label("Choice 5, en").input_value() == "Very"
+    page.get_by_label("Choice 1, en").fill("A bit")
+    desk.press("Save the question")
+    scores = [(one["label"]["en"], one["score"]) for one in question(desk)["choices"]]
+    assert scores == [("A bit", "1"), ("Very", "2")]
+    desk.open(f"{survey}/new-question")
+    assert page.get_by_label("English").first.input_value() == ""
+    assert page.get_by_text("not saved is back").count() == 0
+
+
+def test_a_refusal_stands_at_its_field_and_shows_it(desk: Desk) -> None:
+    page, survey = desk.page, begun(desk)
+    desk.open(f"{survey}/questions/sports")
+    # A column that the kind does not use is not shown, until something in it is wrong.
+    assert not page.get_by_label("Number of choice 1").is_visible()
+    page.get_by_label("A scale").check()
+    page.get_by_label("Number of choice 1").fill("3")
+    desk.press_refused("Save", 422)
+    assert (
+        page.evaluate("document.activeElement.getAttribute('aria-label')") == "Number of choice 2"
+    )
+    page.get_by_label("One of several choices").check()
+    assert page.get_by_label("Number of choice 1").is_visible()
+    desk.check("editor-refused")
