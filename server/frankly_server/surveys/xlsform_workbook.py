@@ -89,6 +89,11 @@ def refused(detail: str) -> InvalidInput:
     return InvalidInput(Problem.DEFINITION_INVALID, detail, "xlsform")
 
 
+def is_workbook(data: bytes) -> bool:
+    """Return True for the content of an Excel workbook, as opposed to a text."""
+    return data.startswith((_ZIP, _OLE))
+
+
 def read_sheets(data: bytes) -> Sheets:
     """Read an XLSForm, .xlsx or .xls by its content, of at most 2 MB.
 

@@ -2,6 +2,7 @@
 """Draft pages: new survey, questions and texts, and the draft as a file."""
 
 import re
+from collections import Counter
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.fields import folded
 from frankly_server.surveys.page_definition import DEFAULT_ACCENT, MAX_LOGO_BYTES, logo_text
 from frankly_server.surveys.translating import untranslated, with_languages
+from frankly_server.surveys.xlsform import read_xlsform
+from frankly_server.surveys.xlsform_workbook import is_workbook
 from frankly_server.web.admin.forms import choice, field, lines, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt, render
 from frankly_server.web.admin.survey_page import (
@@ -27,10 +30,12 @@ from frankly_server.web.admin.survey_page import (
     store,
     survey_view,
 )
-from frankly_server.web.searching import without_slot
+from frankly_server.web.searching import search, without_slot
 from frankly_server.web.security import PATH, needs, person
 
 _OF_QUESTION: Final = ("title", "language", "question", "choices", "one_level")
+IMPORT_S: Final = 30.0
+"""Seconds within which a workbook is read; the largest takes about 6."""
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ABOUT: Final = (
     *(
@@ -65,29 +70,58 @@ def _add_new(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/new")
     @needs("admin")
-    @takes("how", *_OF_QUESTION, "template", "file")
+    @takes("how", *_OF_QUESTION, "template", "file", "upload")
     def make_survey() -> Response:
+        def again(refused: InvalidInput | None = None) -> Response:
+            return render(
+                "new.html", refused, templates=survey_templates.templates(), form=request.form
+            )
+
+        try:
+            upload = _uploaded() if request.form.get("how") == "file" else b""
+            if is_workbook(upload):
+                return _imported(services, upload)
+        except InvalidInput as refused:
+            name = "upload" if refused.field == "xlsform" else refused.field
+            return again(InvalidInput(refused.problem, refused.detail, name))
+
         def act() -> str:
             recorder = partial(services.accounts.recorder, person(), "survey created")
-            survey_id = services.surveys.create(_first_draft(), person().organisation, recorder)
+            definition = _first_draft(upload)
+            survey_id = services.surveys.create(definition, person().organisation, recorder)
             return f"{PATH}/surveys/{survey_id}/questions"
 
-        return attempt(
-            act,
-            lambda refused: render(
-                "new.html", refused, templates=survey_templates.templates(), form=request.form
-            ),
+        return attempt(act, again)
+
+
+def _imported(services: Services, workbook: bytes) -> Response:
+    """Render what becomes of an XLSForm; the page's form makes the survey."""
+    imported = search(services, read_xlsform, workbook, seconds=IMPORT_S)
+    counts = Counter(row.outcome for row in imported.rows)
+    text = parse_value(imported.draft).to_yaml().decode()
+    return render("imported.html", imported=imported, counts=counts, text=text)
+
+
+def _uploaded() -> bytes:
+    """Return the content of an uploaded file; b"" for none. Raises InvalidInput if a text is given too."""
+    upload = request.files.get("upload")
+    data = upload.read() if upload and upload.filename else b""
+    if data and request.form.get("file", "").strip():
+        raise InvalidInput(
+            Problem.UNSUPPORTED, "choose a file, or paste its text, not both", "upload"
         )
+    return data
 
 
-def _first_draft() -> SurveyDefinition:
+def _first_draft(upload: bytes) -> SurveyDefinition:
     """Return the first draft: from a template, a file or the single question of the form."""
     how = choice("how", ("question", "template", "file"), "question")
-    require_only("how", *(_OF_QUESTION if how == "question" else (how,)))
+    own = {"question": _OF_QUESTION, "template": ("template",), "file": ("file", "upload")}
+    require_only("how", *own[how])
     if how == "template":
         return parse_definition(survey_templates.template(field("template")))
     if how == "file":
-        return parse_definition(request.form.get("file", "").encode())
+        return _definition_of(upload)
     title = field("title")
     draft = editing.new_draft(
         title,
@@ -98,6 +132,23 @@ def _first_draft() -> SurveyDefinition:
         one_level=ticked("one_level"),
     )
     return parse_value(draft)
+
+
+def _definition_of(upload: bytes) -> SurveyDefinition:
+    """Return the definition in an uploaded survey file, or else in the form's text."""
+    if is_workbook(upload):
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "this is a workbook: make a new survey from it, and copy what you need",
+            "upload",
+        )
+    # Lone surrogates are encoded here, and the parser then refuses them as invalid UTF-8.
+    text = upload or request.form.get("file", "").encode("utf-8", "surrogatepass")
+    if not text.strip():
+        raise InvalidInput(
+            Problem.FIELD_MISSING, "choose a file, or paste the text of one", "upload"
+        )
+    return parse_definition(text)
 
 
 def _add_questions(routes: APIBlueprint, services: Services) -> None:
@@ -278,13 +329,14 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/file")
     @survey_view(services, "admin")
-    @takes("seen", "file")
+    @takes("seen", "file", "upload")
     def replace_by_file(survey: OpenedSurvey) -> Response:
         text = request.form.get("file", "")
 
         def act() -> None:
-            # Lone surrogates are encoded here, and the parser then refuses them as invalid UTF-8.
-            definition = parse_definition(text.encode("utf-8", "surrogatepass"))
+            upload = request.files.get("upload")
+            # The page shows the present file as text, which an upload replaces.
+            definition = _definition_of(upload.read() if upload and upload.filename else b"")
             if definition.name != survey.name:
                 raise InvalidInput(
                     Problem.DEFINITION_INVALID,
