@@ -48,7 +48,15 @@ def downgrade() -> None:
     for view in ("v_estimates", "noisy_counts_by_day", "noisy_counts"):
         op.execute(f"DROP VIEW {view}")
     for table in (
-        *("earlier_drafts", "webhook_deliveries", "webhooks", "api_key_scopes", "api_keys", "jobs", "audit_events"),
+        *(
+            "earlier_drafts",
+            "webhook_deliveries",
+            "webhooks",
+            "api_key_scopes",
+            "api_keys",
+            "jobs",
+            "audit_events",
+        ),
         *("organisations", "passkeys", "pending_sign_ins", "recovery_codes", "second_factors"),
         *("known_browsers", "sessions", "accounts", "log_cosignatures", "log_entries"),
         *("published_estimates", "batch_counts_by_day", "batch_pair_counts", "batch_counts"),
