@@ -49,7 +49,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
                 ready=announce,
                 request_timeout_s=settings.request_timeout_s,
                 started=services.wake,
-                stopping=services.searches.stop,
+                stopping=services.stop_searches,
             ).run()
             return
         server = Server(
@@ -65,7 +65,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
         services.wake()
 
         def stop() -> None:
-            services.searches.stop()
+            services.stop_searches()
             server.stop()
 
         with stopped_by_signals(stop):

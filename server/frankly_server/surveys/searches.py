@@ -32,6 +32,8 @@ SEARCHES: Final = (1, 4, 1)
 ANALYSES: Final = (2, 8, 4)
 """Searches, and estimates or counts, of requests: how many run at once, how many have a place, and
 how many places one person or API key may have."""
+PREVIEWS: Final = (1, 4, 1)
+"""The same for previews, so that an admin who looks at one can still open the next page."""
 RETRY_S: Final = 5
 _WAIT_S: Final = 30.0
 """Longest wait for a turn: longer than a search takes, so that whoever is next gets one."""

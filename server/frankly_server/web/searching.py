@@ -49,16 +49,20 @@ def search(
 
 
 def search_once(
-    services: Services, function: Callable[..., _Result], *arguments: Any, seconds: float
+    services: Services,
+    function: Callable[..., _Result],
+    *arguments: Any,
+    seconds: float,
+    places: Places | None = None,
 ) -> _Result:
     """Return the result of `search`, or that of the same search before; for pages opened again.
 
-    function : its result depends on the arguments only.
+    function : its result depends on the arguments only. places : by default those of searches.
     """
     key = hashlib.sha256(
         pickle.dumps((function.__module__, function.__qualname__, arguments))
     ).digest()
-    places, kept = services.searches, services.kept_results
+    places, kept = places or services.searches, services.kept_results
     found = kept.get(key, _MISSING)
     if found is _MISSING:
         with without_slot(places):

@@ -9,6 +9,7 @@ from flask import Response, json, request
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
+from frankly_server.surveys.searches import Busy
 from frankly_server.surveys.signed_draft import shown_definition, signed_draft
 from frankly_server.surveys.trial import TRIAL_S, drafted
 from frankly_server.web import hosted, page_look, reading
@@ -63,8 +64,13 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             today = services.surveys.now().replace(hour=0, minute=0, second=0, microsecond=0)
             origin = services.settings.public_url.rstrip("/")
             url = f"{origin}/v1/surveys/{'0' * 32}/reports"
-            document = search_once(services, drafted, shown, today, url, seconds=TRIAL_S)
+            places = services.previews
+            document = search_once(
+                services, drafted, shown, today, url, seconds=TRIAL_S, places=places
+            )
             made = signed_draft(document, origin)
+        except Busy as busy:
+            return Response(json.dumps({"busy": busy.detail}), content_type=reading.JSON)
         except InvalidInput as refused:
             told = {
                 "refused": f"{refused.detail} ({refused.field})"

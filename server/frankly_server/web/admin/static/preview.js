@@ -8,8 +8,14 @@ const main = document.querySelector("main"), status = main.querySelector("[role=
 const reply = (body) => new Response(body, { headers: { "Content-Type": "application/json" } });
 
 const show = async () => {
-  const answer = await fetch(draft, { credentials: "same-origin" });
-  const told = await answer.json();
+  const asked = async () => (await fetch(draft, { credentials: "same-origin" })).json();
+  let told = await asked();
+  // The preview of an earlier state may still be computed, or those of others.
+  for (let tries = 0; told.busy && tries < 40; tries++) {
+    await new Promise((done) => setTimeout(done, 1500));
+    told = await asked();
+  }
+  told.refused ??= told.busy;
   if (told.refused) {
     status.textContent = `No preview: ${told.refused}`;
     return;
