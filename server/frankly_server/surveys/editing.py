@@ -13,9 +13,11 @@ from typing import Any, Final
 from frankly_protocol.audit import exp_lower, ln_up
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.questions import NO, YES
 
 from frankly_server.surveys.definition import parse_value
 from frankly_server.surveys.devices import expected_form
+from frankly_server.surveys.question_definition import usual_label
 
 Draft = dict[str, Any]
 _MAX_BUDGET: Final = "60"
@@ -68,7 +70,8 @@ def new_draft(
 ) -> Draft:
     """Return a draft with one question, whose answer is protected by LDP at one nat.
 
-    one_level : True to put the questions into a form, where they share the level.
+    choices : labels; empty for No and Yes. one_level : True to put the questions into a form, where
+    they share the level.
     """
     draft: Draft = {
         "name": name,
@@ -77,6 +80,10 @@ def new_draft(
         "budget": "1",
     }
     question = _question(draft, text, choices)
+    if not choices:
+        question["choices"] = [
+            {"id": name, "label": usual_label(name, [language])} for name in (NO, YES)
+        ]
     if one_level:
         return draft | {"form": {"questions": [question]}}
     block = {"id": question["id"], "questions": [question], "notion": "ldp", "epsilon": "1"}

@@ -301,3 +301,11 @@ def test_an_item_to_begin_with_is_translated_where_there_are_words() -> None:
     other = parse_value(editing.add_item(three, own)).instructed
     assert other is not None
     assert set(other.text.values()) == {own.text}
+
+
+def test_a_first_question_without_choices_is_answered_with_no_or_yes() -> None:
+    question = parse_value(editing.new_draft("T", "t", "fr", "Fatigué ?", [])).questions[0]
+    assert [(one.id, dict(one.label)) for one in question.choices] == [
+        ("no", {"fr": "Non"}),
+        ("yes", {"fr": "Oui"}),
+    ]
