@@ -126,11 +126,17 @@ def level_within_budget(
 
 
 def _bounded(drafted: Drafted) -> Drafted:
-    """Return a form with the bound of its certificate, which takes longer than most designs."""
-    if isinstance(drafted, DraftedBlock) or drafted.block.certificate is None:
+    """Return a form with the bound of its certificate, which takes longer than most designs.
+
+    Its request has no limits any more: they hold the clock of this process, and cannot be sent from it.
+    """
+    if isinstance(drafted, DraftedBlock):
         return drafted
-    certificate = replace(drafted.block.certificate, bound=_decimal(drafted.design.bound))
-    return replace(drafted, block=replace(drafted.block, certificate=certificate))
+    block, design = drafted.block, drafted.design
+    if block.certificate is not None:
+        bound = _decimal(design.bound)
+        block = replace(block, certificate=replace(block.certificate, bound=bound))
+    return DraftedForm(block, replace(design, request=replace(design.request, limits=Limits())))
 
 
 def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> Drafted:

@@ -40,6 +40,16 @@ from tests.frankly_server.surveys.apart import (
 from tests.frankly_server.web.site import SURVEY
 
 LONG_S = 60.0
+FORM = b"""
+name: form
+title: {en: Form}
+languages: [en]
+budget: "1"
+form:
+  questions:
+    - {id: smokes, type: yes-no, text: {en: "Do you smoke?"}}
+    - {id: drinks, type: yes-no, text: {en: "Do you drink?"}}
+"""
 
 
 def searching() -> int:
@@ -117,11 +127,14 @@ def test_an_error_of_poll_kills_the_search(tmp_path: Path) -> None:
     assert searching() == 0
 
 
-def test_blocks_are_designed_as_in_this_process() -> None:
-    definition, said = parse_definition(SURVEY), list[tuple[int, int, str]]()
+@pytest.mark.parametrize(
+    ("file", "parts"), [(SURVEY, ["smokes", "drinks"]), (FORM, ["form"])], ids=["blocks", "form"]
+)
+def test_parts_are_designed_as_in_this_process(file: bytes, parts: list[str]) -> None:
+    definition, said = parse_definition(file), list[tuple[int, int, str]]()
     drafted = draft_apart(definition, lambda *one: said.append(one), time.monotonic)
     assert [one.block for one in drafted] == [one.block for one in draft_blocks(definition)]
-    assert said == [(0, 2, "smokes"), (1, 2, "drinks"), (2, 2, "")]
+    assert said == [(i, len(parts), part) for i, part in enumerate((*parts, ""))]
 
 
 @pytest.mark.parametrize("places_of", [SEARCHES, ANALYSES, (2, 3, 9)])
