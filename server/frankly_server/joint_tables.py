@@ -69,7 +69,10 @@ def joint_tables_in_words(pairs: Sequence[tuple[int, int]], names: Sequence[str]
     """Return the sentence that names the joint tables of two questions that can be estimated."""
     every = len(names) * (len(names) - 1) // 2
     if not pairs:
-        return "No joint table of two questions can be estimated: name the pairs in cross_tables."
+        return (
+            "No joint table of two questions can be estimated: name the pairs (“Compare two questions”, or "
+            "cross_tables in the file)."
+        )
     if len(pairs) == every:
         return "The joint table of any two questions can be estimated."
     tables = [" × ".join(names[i] for i in pair) for pair in pairs[:_MOST_NAMED]]

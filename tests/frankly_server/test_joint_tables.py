@@ -70,7 +70,11 @@ EVERY = list(combinations(range(6), 2))
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ([], "No joint table of two questions can be estimated: name the pairs in cross_tables."),
+        (
+            [],
+            "No joint table of two questions can be estimated: name the pairs (“Compare two questions”, or "
+            "cross_tables in the file).",
+        ),
         (EVERY, "The joint table of any two questions can be estimated."),
         ([(0, 1)], "Of two questions, only these joint tables can be estimated: q0 × q1."),
         (EVERY[:10], "q1 × q4 and 2 more."),

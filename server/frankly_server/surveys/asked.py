@@ -80,7 +80,7 @@ def without_refusal(document: SurveyDocument) -> tuple[str, ...]:
     others = f" and {len(names) - len(listed)} more questions" if listed != names else ""
     return (
         f"Nobody can refuse {', '.join(listed)}{others} except by leaving, and who leaves is not counted. "
-        "Add a choice with the role no_answer (no_answer: true): it is protected like every answer, "
+        "Offer “Prefer not to say” (no_answer: true in the survey file): it is protected like every answer, "
         "and its share is estimated.",
     )
 

@@ -136,7 +136,9 @@ def _require_used(edit: QuestionEdit, before: QuestionEdit | None, draft: Draft)
 def _require_kind(edit: QuestionEdit, stored: QuestionEdit) -> None:
     """Raise InvalidInput(definition_invalid) for a kind that the question's place does not have."""
     if edit.kind == "multi" and edit.place != "form":
-        raise _invalid("boxes need a place among the questions that share one level", "place")
+        raise _invalid(
+            "boxes are protected together with other questions only: choose that", "place"
+        )
     if edit.place == "public" and (edit.kind not in ("yes-no", "single") or edit.roles):
         raise _invalid(
             "a public question has plain choices, such as “Under 40” and “40 or older”: choose “One of "
@@ -283,7 +285,10 @@ def _with_ranges(kept: list[_Kept], question: Draft, languages: Sequence[str]) -
     numbered = [one for one in kept if "role" not in one.choice]
     for one in numbered:
         if not one.row.number:
-            raise _invalid("write the smallest number of this range", f"number[{one.place}]")
+            raise _invalid(
+                "write where this range begins under From, such as 0 for “0 to 2”",
+                f"number[{one.place}]",
+            )
     try:
         made = choices_of_ranges([one.row.number for one in numbered], languages)
     except PydanticCustomError as error:

@@ -2,12 +2,15 @@
 """Languages of a draft: its texts in each of them, and what is not translated yet."""
 
 import copy
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from frankly_server.surveys.editing import Draft, questions_of
 from frankly_server.surveys.question_definition import usual_label
+
+_PRIVATE: Final = re.compile("q[a-t][a-z]")  # ISO 639-2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,11 @@ def with_languages(draft: Draft, languages: Sequence[str]) -> Draft:
     """Return the draft with these languages.
 
     A new one begins with the texts of the first, and with its own words for no, yes and choices with
-    a role where the first language has the usual ones.
+    a role where the first language has the usual ones. One that takes the place of a tag for private
+    use, which stands for a language without a known tag, keeps its texts.
     """
-    edited = copy.deepcopy(draft)
-    first = draft["languages"][0]
+    edited = _renamed(draft, languages)
+    first = edited["languages"][0]
     edited["languages"] = list(languages)
     for text in texts_of(edited):
         words, usual = text.by_language, {}
@@ -52,6 +56,20 @@ def with_languages(draft: Draft, languages: Sequence[str]) -> Draft:
         kept = {tag: words.get(tag, usual.get(tag, words[first])) for tag in languages}
         words.clear()
         words.update(kept)
+    return edited
+
+
+def _renamed(draft: Draft, languages: Sequence[str]) -> Draft:
+    """Return a copy of the draft, with a tag for private use replaced by the one in its place."""
+    edited = copy.deepcopy(draft)
+    if len(languages) != len(edited["languages"]):
+        return edited
+    for old, new in zip(draft["languages"], languages, strict=True):
+        if not _PRIVATE.fullmatch(old) or new in edited["languages"]:
+            continue
+        edited["languages"] = [new if tag == old else tag for tag in edited["languages"]]
+        for text in texts_of(edited):
+            text.by_language[new] = text.by_language.pop(old)
     return edited
 
 

@@ -179,9 +179,11 @@ class _Building:
         if repeated:
             self._report(row, "left", "a repeat: one person answers once")
         elif row["relevant"]:
-            self._report(row, "changed", "its rule applies to each of its questions")
+            self._report(
+                row, "changed", "its rule applies to each of its questions, without its heading"
+            )
         else:
-            self._report(row, "taken", "")
+            self._report(row, "changed", "its questions are taken over without its heading")
 
     def _report(self, row: Row, outcome: Outcome, reason: str) -> None:
         texts = [row.labels[c] for c in self._columns() if c in row.labels]

@@ -22,6 +22,7 @@ NO_PAGES = {
     "/admin/assets/<digest>/<name>",
     "/admin/surveys/<survey_id>/versions/<int:version>",
     "/admin/surveys/<survey_id>/jobs/<job_id>/state",
+    "/admin/surveys/<survey_id>/preview/draft",
     "/admin/surveys/<survey_id>/estimates/download",
     "/admin/surveys/<survey_id>/qr.png",
 }
@@ -165,7 +166,7 @@ def _write_survey(desk: Desk) -> None:
     page.get_by_label("One of several choices").check()
     page.get_by_label("Choice 1, en").fill("North")
     page.get_by_label("Choice 2, en").fill("South")
-    page.get_by_label("The organisers: public").check()
+    page.get_by_label("No: public").check()
     desk.press("Save the question")
     desk.check("questions")
 
@@ -190,6 +191,13 @@ def _edit_questions(desk: Desk) -> None:
     page.get_by_label("French: Study habits").fill("Habitudes")
     desk.check("translations")
     desk.press("Save")
+    desk.follow(page.get_by_role("link", name="All questions"))
+    desk.follow(page.get_by_role("link", name="Earlier drafts"))
+    desk.check("earlier-drafts")
+    desk.open(f"{page.url.removesuffix('/drafts').removeprefix(desk.url)}/preview#en")
+    page.get_by_role("heading", name="Study habits").wait_for()
+    desk.check("preview")
+    page.go_back()
     desk.follow(page.get_by_role("link", name="All questions"))
 
 

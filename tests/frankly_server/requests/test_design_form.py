@@ -81,7 +81,7 @@ def test_ten_questions_are_as_good_as_one_drawn_at_random() -> None:
     assert answer["joint_tables"] == []
     assert [entry["shown"] for entry in answer["questions"]] == pytest.approx([0.1] * 10)
     first, second, third = answer["notes"]
-    assert "name the pairs in cross_tables" in first
+    assert "name the pairs (“Compare two questions”, or cross_tables in the file)" in first
     assert second == excess_in_words(answer["value"], answer["bound"])
     assert "is the same, within 0.5 %, as with the best method known" in third
     assert third.endswith("one question drawn at random.")

@@ -237,6 +237,16 @@ def test_a_new_language_begins_with_the_texts_of_the_first() -> None:
     assert parse_value(with_languages(draft, ["fr"])).questions[0].text == {"fr": "À ?"}
 
 
+def test_a_tag_for_private_use_is_renamed_with_its_texts() -> None:
+    draft = with_languages(three(), ["en", "qaa"])
+    draft["title"]["qaa"] = "Empisa"
+    assert with_languages(draft, ["en", "lg"])["title"] == {"en": "Habits", "lg": "Empisa"}
+    # Any other language that takes a place is a new one.
+    other = with_languages(with_languages(draft, ["en", "lg"]), ["en", "fr"])
+    assert other["title"] == {"en": "Habits", "fr": "Habits"}
+    assert with_languages(draft, ["en", "lg", "fr"])["title"]["lg"] == "Habits"
+
+
 def with_item() -> Draft:
     return add_item(three(), item_words("en"))
 

@@ -21,9 +21,10 @@ from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.live import expected_pending, may_be_without_result, without_result
 from frankly_server.surveys.older_versions import larger_minimum, older_links
 from frankly_server.surveys.published import form_notes, regret_of
+from frankly_server.surveys.translating import untranslated
 from frankly_server.web import reading
 from frankly_server.web.admin.forms import takes
-from frankly_server.web.admin.pages import attempt, failed
+from frankly_server.web.admin.pages import LANGUAGES, attempt, failed
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.hosted import files, import_map
 from frankly_server.web.searching import without_slot
@@ -164,6 +165,11 @@ def _home(
             *(warnings_of(form) if form else ()),
             *may_be_without_result(survey.definition),
             *larger_minimum(documents, survey.definition.min_reports),
+            *(
+                f"{n} of the texts in {LANGUAGES.get(tag, tag)} are the same as in the first language: "
+                "translate them on the page of the questions, if they are not meant to be"
+                for tag, n in untranslated(survey.draft).items()
+            ),
         ),
         ask=asks(services.surveys.next_version(survey.definition, survey.id)),
         is_unstated=is_unstated,

@@ -4,6 +4,7 @@
 import re
 from collections import Counter
 from functools import partial
+from json import loads
 from typing import Any, Final
 
 from apiflask import APIBlueprint
@@ -14,6 +15,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
+from frankly_server.surveys.draft_changes import summary
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.fields import folded
 from frankly_server.surveys.page_definition import DEFAULT_ACCENT, MAX_LOGO_BYTES, logo_text
@@ -312,6 +314,7 @@ def questions_page(
         refused,
         missing=untranslated(survey.draft),
         last_draft=earlier[0].number if earlier else None,
+        last_change=summary(loads(earlier[0].text), survey.draft) if earlier else (),
         item_words=editing.item_words(survey.definition.languages[0]),
         rests_on_prior=any(level.is_prior_based for level in levels),
         default_accent=DEFAULT_ACCENT,

@@ -105,7 +105,8 @@ const namesakes = wrongName ? document.querySelectorAll(`main form [name="${CSS.
 const wrong = namesakes[row] ?? [...namesakes].find((one) => one.checked) ?? namesakes[0];
 if (wrong && !document.getElementById(`${wrong.id}-error`)) {
   for (let part = wrong.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
-  wrong.form.classList.add("shown");
+  wrong.form.classList.add(`shown-${wrongName}`);
+  refusal.querySelector("small")?.remove();
   (wrong.closest("table") ?? wrong.closest("label") ?? wrong).before(refusal);
   wrong.setAttribute("aria-invalid", "true");
   wrong.setAttribute("aria-describedby", `refusal ${wrong.getAttribute("aria-describedby") ?? ""}`.trim());
