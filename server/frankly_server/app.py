@@ -91,6 +91,7 @@ def create_app(
     app.config.update(
         MAX_CONTENT_LENGTH=settings.body_limit_bytes,
         MAX_FORM_PARTS=_MAX_FORM_PARTS,
+        MAX_FORM_MEMORY_SIZE=settings.body_limit_bytes,
         PROVIDE_AUTOMATIC_OPTIONS=False,
     )
     openapi.configure(app)

@@ -4,7 +4,7 @@
 import copy
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 from fractions import Fraction
@@ -141,19 +141,13 @@ def remove_question(draft: Draft, question_id: str) -> Draft:
         edited["form"]["questions"] = in_form
         pairs = edited["form"].get("cross_tables", [])
         # A pair may contain a box of the question.
-        names = {question["id"] for question in in_form}
-        edited["form"]["cross_tables"] = [
-            pair for pair in pairs if all(_asked(name, names) for name in pair)
-        ]
+        names = item_ids(in_form)
+        edited["form"]["cross_tables"] = [pair for pair in pairs if names.issuperset(pair)]
     return with_budget(edited)
 
 
 def _without(form: Draft, question_id: str) -> list[Draft]:
     return [question for question in form.get("questions", []) if question["id"] != question_id]
-
-
-def _asked(name: str, questions: set[str]) -> bool:
-    return name in questions or any(name.startswith(f"{question}-") for question in questions)
 
 
 def with_pair(draft: Draft, first: str, second: str) -> Draft:
@@ -247,7 +241,7 @@ def nats_of_factor(text: str, field: str = "factor") -> str:
     return f"{nats:f}"
 
 
-def slug(text: str, used: Sequence[str] = ()) -> str:
+def slug(text: str, used: Collection[str] = ()) -> str:
     """Return an id that consists of a text's ASCII letters and digits and is not in `used`."""
     ascii_text = (
         unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
@@ -272,10 +266,21 @@ def questions_of(draft: Draft) -> Iterator[Draft]:
         yield draft["instructed"]
 
 
+def item_ids(questions: Iterable[Draft]) -> set[str]:
+    """Return the ids of questions and of what is randomised of them: also those of their boxes."""
+    ids = set()
+    for question in questions:
+        ids |= {
+            question["id"],
+            *(f"{question['id']}-{box['id']}" for box in question.get("boxes", [])),
+        }
+    return ids
+
+
 def _question(draft: Draft, text: str, choices: Sequence[str], name: str = "") -> Draft:
     # The page for new questions has one language; the question's own page takes the translations.
     languages = draft["languages"]
-    used = [question["id"] for question in questions_of(draft)]
+    used = item_ids(questions_of(draft))
     choice_list: list[Draft] = []
     for label in choices:
         choice_list.append(

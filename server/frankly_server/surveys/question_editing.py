@@ -11,7 +11,14 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.questions import NO, NOT_APPLICABLE, ROLES, YES
 from pydantic_core import PydanticCustomError
 
-from frankly_server.surveys.editing import Draft, questions_of, remove_question, slug, with_budget
+from frankly_server.surveys.editing import (
+    Draft,
+    item_ids,
+    questions_of,
+    remove_question,
+    slug,
+    with_budget,
+)
 from frankly_server.surveys.question_definition import choices_of_ranges, role_id, usual_label
 from frankly_server.surveys.question_edit import (
     ChoiceRow,
@@ -58,8 +65,8 @@ def with_question(
     _require_used(edit, before, draft)
     kept = _kept(edit, question, draft["languages"])
     old = question.get(list_name(question), []) if question else []
-    if any(edit.id == one["id"] for one in questions_of(draft) if one["id"] != question_id):
-        raise _invalid("another question has this short name", "id")
+    if edit.id in item_ids(one for one in questions_of(draft) if one["id"] != question_id):
+        raise _invalid("another question, or a box of one, has this short name", "id")
     question |= {"id": edit.id, "text": _filled(edit.text, draft["languages"])}
     _set_choices(question, edit, kept, draft["languages"])
     _set_figures(question, edit, kept)
@@ -85,7 +92,8 @@ def with_question(
 
 def new_id(draft: Draft, text: str, question_id: str | None = None) -> str:
     """Return a short id for a question with this text that no other question of the draft has."""
-    return slug(text, [one["id"] for one in questions_of(draft) if one["id"] != question_id])
+    others = (one for one in questions_of(draft) if one["id"] != question_id)
+    return slug(text, item_ids(others))
 
 
 def places_of(draft: Draft, edit: QuestionEdit, question_id: str | None = None) -> list[int | None]:
@@ -184,6 +192,9 @@ def _require_used_cells(edit: QuestionEdit, stored: QuestionEdit, draft: Draft) 
             "expected": "a question that shares one level and has no boxes",
         }
         is_kept = _is_kept(edit, row)
+        if row.was in roles:
+            _require_role(edit, roles[row.was], row, known, f"label-{first}[{i}]")
+            is_kept = True
         for name in ("id", *unused):
             value = getattr(row, name)
             if not value or value == getattr(known, name):
@@ -196,6 +207,20 @@ def _require_used_cells(edit: QuestionEdit, stored: QuestionEdit, draft: Draft) 
                 raise _invalid(f"this number counts only with {use[name]}", field)
         if is_kept and any(row.labels.values()) and not row.labels.get(first):
             raise _invalid("write a text", f"label-{first}[{i}]")
+
+
+def _require_role(
+    edit: QuestionEdit, role: str, row: ChoiceRow, known: ChoiceRow, field: str
+) -> None:
+    """Raise InvalidInput(definition_invalid) if a choice with a role is cleared or changed for nothing."""
+    if role in edit.roles and not any(row.labels.values()):
+        raise _invalid("untick below that this is offered, to remove it", field)
+    if (
+        role not in edit.roles
+        and dict(row.labels) != dict(known.labels)
+        and any(row.labels.values())
+    ):
+        raise _invalid("this text counts only if this choice is offered: tick that below", field)
 
 
 def _roles(edit: QuestionEdit, draft: Draft) -> dict[str, str]:
@@ -224,9 +249,7 @@ def _kept(edit: QuestionEdit, question: Draft, languages: Sequence[str]) -> list
         role = known.get(row.was, {}).get("role", "")
         if role and role not in edit.roles:
             continue
-        if role and not any(row.labels.values()):
-            rows.append((i, replace(row, labels=usual_label(role, languages)), role))
-        elif _is_kept(edit, row):
+        if role or _is_kept(edit, row):
             rows.append((i, row, role))
     answers = [row for _, row, role in rows if not role]
     rows[:0] = [(None, row, "") for row in _usual_rows(edit, answers, languages)]
@@ -236,7 +259,7 @@ def _kept(edit: QuestionEdit, question: Draft, languages: Sequence[str]) -> list
     kept: list[_Kept] = []
     used: list[str] = []
     for place, row, role in rows:
-        name = row.id or (role_id(role) if role else slug(row.labels.get(languages[0], ""), used))
+        name = row.id or slug(role_id(role) if role else row.labels.get(languages[0], ""), used)
         used.append(name)
         choice = copy.deepcopy(known.get(row.was, {})) | {"id": name}
         choice["label"] = _filled(row.labels, languages)
@@ -448,10 +471,11 @@ def copy_question(draft: Draft, question_id: str) -> Draft:
     edited = copy.deepcopy(draft)
     listed, place = _list_of(edited, question_id)
     duplicate = copy.deepcopy(listed[place])
-    used = [question["id"] for question in questions_of(edited)]
+    used = item_ids(questions_of(edited))
     for question in duplicate.get("questions", [duplicate]):
-        question["id"] = slug(question["id"], used)
-        used.append(question["id"])
+        while question["id"] in used or item_ids([question]) & used:
+            question["id"] = slug(question["id"], {*used, question["id"]})
+        used |= item_ids([question])
     if "questions" in duplicate:
         duplicate["id"] = slug(duplicate["id"], [block["id"] for block in edited["blocks"]])
     listed.insert(place + 1, duplicate)
@@ -499,14 +523,15 @@ def _require_or_reset(draft: Draft, question: Draft, *, reset: bool) -> bool:
 
 def _rename(draft: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str]) -> None:
     """Replace a question's id and the ids of its choices or boxes wherever the draft names them."""
-    for question in questions_of(draft):
-        rule = question.get("ask_if")
-        if rule and rule["question"] == old_id:
-            rule["question"] = new_id
-            rule["choices"] = [choice_ids.get(choice, choice) for choice in rule["choices"]]
     names = {old_id: new_id} | {
         f"{old_id}-{old}": f"{new_id}-{new}" for old, new in choice_ids.items()
     }
+    for question in questions_of(draft):
+        rule = question.get("ask_if")
+        if rule and rule["question"] == old_id:
+            rule["choices"] = [choice_ids.get(choice, choice) for choice in rule["choices"]]
+        if rule:
+            rule["question"] = names.get(rule["question"], rule["question"])
     form = draft.get("form", {})
     if "cross_tables" in form:
         form["cross_tables"] = [
@@ -517,13 +542,17 @@ def _rename(draft: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str
         if block["id"] == old_id:
             block["id"] = new_id
         for prior in filter(None, (block.get("prior"), *block.get("priors", []))):
-            if prior.get("secret") == old_id:
-                prior["secret"] = new_id
-            for stratum in prior.get("strata", []):
-                when = stratum["when"]
-                if old_id in when:
-                    choice = when.pop(old_id)
-                    when[new_id] = choice_ids.get(choice, choice)
+            _rename_in_prior(prior, old_id, new_id, choice_ids)
+
+
+def _rename_in_prior(prior: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str]) -> None:
+    if prior.get("secret") == old_id:
+        prior["secret"] = new_id
+    for stratum in prior.get("strata", []):
+        when = stratum["when"]
+        if old_id in when:
+            choice = when.pop(old_id)
+            when[new_id] = choice_ids.get(choice, choice)
 
 
 def _list_of(draft: Draft, question_id: str) -> tuple[list[Draft], int]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from frankly_server.surveys.editing import Draft, questions_of
 from frankly_server.surveys.question_definition import usual_label
+from frankly_server.surveys.question_edit import path_of
 
 _PRIVATE: Final = re.compile("q[a-t][a-z]")  # ISO 639-2
 
@@ -17,10 +18,11 @@ _PRIVATE: Final = re.compile("q[a-t][a-z]")  # ISO 639-2
 class DraftText:
     """A text of a draft in each language, as stored in it.
 
-    kind : title, consent, question or choice. usual : name of the usual label, for a choice that is
-    no, yes or has a role; "" for any other text.
+    path : its place in the draft, as in refusals. kind : title, consent, question or choice. usual :
+    name of the usual label, for a choice that is no, yes or has a role; "" for any other text.
     """
 
+    path: str
     kind: str
     by_language: dict[str, str]
     usual: str = ""
@@ -30,13 +32,19 @@ def texts_of(draft: Draft) -> Iterator[DraftText]:
     """Yield every text of a draft, in the order in which its pages show them."""
     for kind in ("title", "consent"):
         if draft.get(kind):
-            yield DraftText(kind, draft[kind])
+            yield DraftText(kind, kind, draft[kind])
     for question in questions_of(draft):
-        yield DraftText("question", question["text"])
-        for choice in (*question["choices"], *question.get("boxes", [])):
+        path = path_of(draft, question["id"])
+        yield DraftText(f"{path}.text", "question", question["text"])
+        listed = [
+            (f"{path}.{field}[{i}].label", choice)
+            for field in ("choices", "boxes")
+            for i, choice in enumerate(question.get(field, []))
+        ]
+        for place, choice in listed:
             name = choice.get("role", choice["id"])
             is_usual = name in ("no", "yes") or "role" in choice
-            yield DraftText("choice", choice["label"], name if is_usual else "")
+            yield DraftText(place, "choice", choice["label"], name if is_usual else "")
 
 
 def with_languages(draft: Draft, languages: Sequence[str]) -> Draft:
@@ -73,20 +81,15 @@ def _renamed(draft: Draft, languages: Sequence[str]) -> Draft:
     return edited
 
 
-def with_translations(
-    draft: Draft, language: str, texts: Sequence[str], shown: Sequence[str]
-) -> Draft:
+def with_translations(draft: Draft, language: str, texts: Sequence[str]) -> Draft:
     """Return the draft with its texts in one language, in the order of `texts_of`.
 
-    shown : the texts of the first language beside which they were entered. An empty text stands for
-    one that is not translated yet. Raises ValueError unless the draft has exactly these texts.
+    An empty text stands for one that is not translated yet.
     """
     edited = copy.deepcopy(draft)
     first = draft["languages"][0]
-    for text, words, original in zip(texts_of(edited), texts, shown, strict=True):
-        if text.by_language[first] != original:
-            raise ValueError(original)
-        text.by_language[language] = words or original
+    for text, words in zip(texts_of(edited), texts, strict=True):
+        text.by_language[language] = words or text.by_language[first]
     return edited
 
 

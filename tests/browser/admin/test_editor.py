@@ -4,7 +4,8 @@
 from json import loads
 from typing import Any
 
-from frankly_server.surveys.definition import parse_definition
+from frankly_server.surveys.definition import parse_definition, parse_value
+from frankly_server.surveys.translating import with_languages
 from playwright.sync_api import FrameLocator, Request
 
 from tests.browser.admin.conftest import PASSWORD, Desk
@@ -117,3 +118,75 @@ def test_a_refusal_stands_at_its_field_and_shows_it(desk: Desk) -> None:
     page.get_by_label("One of several choices").check()
     assert page.get_by_label("Number of choice 1").is_visible()
     desk.check("editor-refused")
+
+
+def leave(desk: Desk, path: str) -> None:
+    """Open another page although something was typed: the browser asks first."""
+    desk.page.once("dialog", lambda dialog: dialog.accept())
+    desk.open(path)
+
+
+def test_what_comes_back_never_replaces_what_others_have_saved(desk: Desk) -> None:
+    page, survey = desk.page, begun(desk)
+    desk.open(f"{survey}/questions/years")
+    page.get_by_label("English").first.fill("Typed in English?")
+    page.get_by_label("German").first.fill("Getippt?")
+    leave(desk, f"{survey}/drafts")
+    file = FILE.replace(b"FILE", b"members").replace(b"Wie lange?", b"Seit wann?")
+    desk.services.surveys.apply(parse_definition(file))
+    desk.open(f"{survey}/questions/years")
+    note = page.get_by_text("What you had typed and not saved is back.").inner_text()
+    assert "the draft has changed since: “Getippt?”" in note
+    assert page.get_by_label("English").first.input_value() == "Typed in English?"
+    assert page.get_by_label("German").first.input_value() == "Seit wann?"
+    page.get_by_role("button", name="Discard it").click()
+    page.wait_for_function("!document.querySelector('[role=status]')")
+    assert page.get_by_label("English").first.input_value() == "How long?"
+
+
+def test_texts_of_one_language_do_not_come_back_in_another(desk: Desk) -> None:
+    page, survey = desk.page, begun(desk)
+    definition = desk.services.surveys.draft("members")
+    draft = with_languages(loads(definition.to_json()), ["en", "de", "fr"])
+    desk.services.surveys.apply(parse_value(draft))
+    desk.open(f"{survey}/translations?to=de")
+    page.get_by_label("German: Members").fill("Leute")
+    leave(desk, f"{survey}/translations?to=fr")
+    assert page.get_by_label("French: Members").input_value() == ""
+    assert page.get_by_text("not saved is back").count() == 0
+    desk.open(f"{survey}/translations?to=de")
+    assert page.get_by_label("German: Members").input_value() == "Leute"
+    # Signing out forgets it.
+    desk.press("Sign out")
+    desk.sign_in("ada@example.org", PASSWORD)
+    desk.open(f"{survey}/translations?to=de")
+    assert page.get_by_label("German: Members").input_value() == "Mitglieder"
+
+
+def test_a_refused_form_is_still_kept_and_hidden_answers_are_not_sent(desk: Desk) -> None:
+    page, survey = desk.page, begun(desk)
+    desk.open(f"{survey}/new-question")
+    page.get_by_label("English").first.fill("Refused?")
+    page.get_by_text("Who is asked, what should be precise").click()
+    page.get_by_label("Who is asked").select_option("smokes")
+    page.get_by_role("checkbox", name="Yes").first.check()
+    page.get_by_label("Who is asked").select_option("")
+    page.get_by_label("Short name of the question").fill("smokes")
+    desk.press_refused("Save the question", 422)
+    assert "another question" in page.locator("#refusal").inner_text()
+    leave(desk, f"{survey}/drafts")
+    desk.services.surveys.apply(
+        parse_definition(FILE.replace(b"FILE", b"members").replace(b"Members", b"People"))
+    )
+    desk.open(f"{survey}/new-question")
+    assert page.get_by_label("English").first.input_value() == "Refused?"
+    page.get_by_text("Who is asked, what should be precise").click()
+    page.get_by_label("Short name of the question").fill("fine")
+    desk.press("Save the question")
+    assert question(desk)["id"] == "fine"
+    assert "ask_if" not in question(desk)
+    desk.open(f"{survey}/questions")
+    page.get_by_label("What people read before they answer").first.fill("Please")
+    leave(desk, f"{survey}/drafts")
+    desk.open(f"{survey}/questions")
+    assert page.get_by_label("What people read before they answer").first.input_value() == "Please"

@@ -9,10 +9,15 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
-from frankly_server.surveys.editing import Draft, add_item, item_words, new_draft
+from frankly_server.surveys.editing import Draft, add_item, item_words, new_draft, remove_question
 from frankly_server.surveys.question_definition import InstructedDefinition
 from frankly_server.surveys.question_edit import ChoiceRow, edit_of, question_of
-from frankly_server.surveys.question_editing import copy_question, move_question, with_question
+from frankly_server.surveys.question_editing import (
+    copy_question,
+    move_question,
+    new_id,
+    with_question,
+)
 from frankly_server.surveys.translating import untranslated, with_languages
 
 from tests.frankly_server.surveys.drafts import add_question, rows_of
@@ -79,10 +84,10 @@ def draft_of(file: bytes) -> Draft:
 
 
 def changed(
-    draft: Draft, question_id: str, rows: list[ChoiceRow], *, new_id: str = "", reset: bool = False
+    draft: Draft, question_id: str, rows: list[ChoiceRow], *, name: str = "", reset: bool = False
 ) -> Draft:
     edit = replace(edit_of(draft, question_id), rows=tuple(rows))
-    return with_question(draft, replace(edit, id=new_id or question_id), question_id, reset=reset)
+    return with_question(draft, replace(edit, id=name or question_id), question_id, reset=reset)
 
 
 @pytest.mark.parametrize(
@@ -97,10 +102,10 @@ def test_a_new_id_is_used_wherever_the_question_is_named() -> None:
     draft = draft_of(FORM)
     first, second, third = rows_of(draft, "smokes")
     rows = [first, replace(second, id="few"), third]
-    edited = changed(draft, "smokes", rows, new_id="tobacco")
+    edited = changed(draft, "smokes", rows, name="tobacco")
     boxes = rows_of(draft, "sports")
     edited = changed(
-        edited, "sports", [ChoiceRow("ball", "team", boxes[0].labels), boxes[1]], new_id="sport"
+        edited, "sports", [ChoiceRow("ball", "team", boxes[0].labels), boxes[1]], name="sport"
     )
     form = parse_value(edited).form
     assert form is not None
@@ -110,12 +115,76 @@ def test_a_new_id_is_used_wherever_the_question_is_named() -> None:
     assert form.cross_tables == (("tobacco", "sport-team"),)
 
 
+def test_a_renamed_box_is_followed_by_the_rules_about_it() -> None:
+    draft = draft_of(FORM)
+    quit_edit = edit_of(draft, "quit")
+    moved = move_question(draft, "quit", 1)
+    edit = replace(quit_edit, after="sports-ball", after_choices=("sports-ball/yes",))
+    draft = with_question(moved, edit, "quit")
+    boxes = rows_of(draft, "sports")
+    edited = changed(draft, "sports", [replace(boxes[0], id="team"), boxes[1]], name="sport")
+    form = parse_value(edited).form
+    assert form is not None
+    rule = form.questions[2].ask_if
+    assert rule is not None
+    assert (rule.question, rule.choices) == ("sport-team", ("yes",))
+
+
+def numbered() -> Draft:
+    """A draft whose boxes have numbers, as after an import, and a question with a name like a box's."""
+    boxes = [{"id": str(i), "label": {"en": f"Box {i}"}} for i in (1, 2)]
+    questions: list[Any] = [{"id": "q", "type": "multi", "text": {"en": "Q?"}, "boxes": boxes}]
+    questions += [
+        {"id": name, "type": "yes-no", "text": {"en": name}} for name in ("work", "work-2", "home")
+    ]
+    file: Any = {"name": "n", "title": {"en": "N"}, "languages": ["en"], "budget": "1"}
+    file |= {"form": {"questions": questions, "cross_tables": [["work-2", "home"]]}}
+    return dict(loads(parse_value(file).to_json()))
+
+
+def test_new_ids_are_not_those_of_boxes() -> None:
+    draft = numbered()
+    assert [one.id for one in form_of(copy_question(draft, "q"))][:2] == ["q", "q-3"]
+    assert new_id(draft, "Q 1") == "q-1-2"
+    edit = replace(edit_of(draft, "home"), id="q-1")
+    error = refusal(InvalidInput, with_question, draft, edit, "home")
+    assert error.field == "id"
+
+
+def form_of(draft: Draft) -> Any:
+    form = parse_value(draft).form
+    assert form is not None
+    return form.questions
+
+
+def test_a_removed_question_takes_its_joint_tables_along() -> None:
+    draft = remove_question(numbered(), "work-2")
+    assert [one.id for one in form_of(draft)] == ["q", "work", "home"]
+    assert draft["form"]["cross_tables"] == []
+    assert remove_question(numbered(), "work")["form"]["cross_tables"] == [["work-2", "home"]]
+
+
+def test_a_choice_with_a_role_is_removed_by_its_tick_alone() -> None:
+    draft = draft_of(FORM)
+    *answers, role = rows_of(draft, "quit")
+    for row, roles, said in (
+        (replace(role, labels={"en": ""}), {"not_applicable"}, "untick"),
+        (replace(role, labels={"en": "Typed"}), set(), "tick that below"),
+    ):
+        edit = replace(edit_of(draft, "quit"), rows=(*answers, row), roles=frozenset(roles))
+        edit = replace(edit, after="", after_choices=())
+        error = refusal(InvalidInput, with_question, draft, edit, "quit")
+        assert (error.field, said in error.detail) == ("label-en[2]", True)
+    edit = replace(edit_of(draft, "quit"), roles=frozenset(), after="", after_choices=())
+    assert len(question_of(with_question(draft, edit, "quit"), "quit")["choices"]) == 2
+
+
 def test_new_ids_in_blocks_reach_the_counts() -> None:
     draft = draft_of(PRIOR)
     north, south = rows_of(draft, "region")
     rows = [ChoiceRow("north", "up", north.labels), south]
-    edited = changed(draft, "region", rows, new_id="area")
-    edited = changed(edited, "tired", rows_of(draft, "tired"), new_id="weary")
+    edited = changed(draft, "region", rows, name="area")
+    edited = changed(edited, "tired", rows_of(draft, "tired"), name="weary")
     definition = parse_value(edited)
     block = definition.blocks[0]
     assert block.id == "weary"
@@ -272,7 +341,7 @@ def test_a_new_id_of_the_choice_that_an_item_asks_for_is_its_answer() -> None:
     draft = with_item()
     rows = asked_rows(draft, 2)
     rows[2] = replace(rows[2], id="now-and-then")
-    item = item_of(changed(draft, "check", rows, new_id="reads"))
+    item = item_of(changed(draft, "check", rows, name="reads"))
     assert (item.id, item.answer) == ("reads", "now-and-then")
     # Another choice, a new one, or the same in another place can be asked for.
     assert item_of(changed(draft, "check", asked_rows(draft, 0))).answer == "never"

@@ -119,8 +119,10 @@ def test_no_request_to_a_page_causes_a_server_error(office: Office, root: Path, 
         "/admin/people",
         "/admin/keys",
     }
-    path_values = {"survey_id": office.survey, "job_id": office.job, "prefix": office.key, "account_id": office.account,
-             "version": "1", "number": "1", "question_id": "smokes", "digest": "0" * 16, "name": "index.js"}  # fmt: skip
+    path_values = {"survey_id": office.survey, "job_id": office.job, "prefix": office.key,
+             "account_id": office.account,
+             "version": "1", "number": "1", "question_id": "smokes", "digest": "0" * 16,
+             "name": "index.js"}  # fmt: skip
     names = field_names(root)
     client, csrf = signed_in(office), ""
     request_counts: Counter[tuple[str, str]] = Counter()
@@ -194,7 +196,8 @@ def test_no_form_is_accepted_without_its_token(office: Office, value: str | None
         if method != "POST":
             continue
         where = address(rule, {"survey_id": office.survey, "job_id": office.job, "prefix": office.key,
-                               "account_id": office.account, "question_id": "smokes", "version": "1", "number": "1"})  # fmt: skip
+                               "account_id": office.account, "question_id": "smokes", "version": "1",
+                               "number": "1"})  # fmt: skip
         data = {} if value is None else {"csrf": value}
         assert client.post(where, data=data).status_code == 403, where
         tried += 1

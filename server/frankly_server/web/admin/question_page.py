@@ -13,7 +13,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.questions import ROLES
 
 from frankly_server.services import Services
-from frankly_server.surveys.editing import Draft
+from frankly_server.surveys.editing import Draft, questions_of
 from frankly_server.surveys.question_edit import (
     KINDS,
     PLACES,
@@ -86,6 +86,14 @@ def _add_form(routes: APIBlueprint, services: Services) -> None:
     @survey_view(services, "admin")
     @takes(*_OF_QUESTION, "answer", many=(*_ROWS, "after_choice"))
     def edit_question(survey: OpenedSurvey, question_id: str) -> Response:
+        known = [one["id"] for one in questions_of(survey.draft)]
+        if question_id not in known:
+            gone = InvalidInput(
+                Problem.NOT_FOUND,
+                "this question was removed or renamed meanwhile: what you typed is shown as a new question",
+                "id",
+            )
+            return _page(services, survey, None, gone)
         if "answer" in question_of(survey.draft, question_id):
             require_only(*_OF_ITEM, many=_ROWS)
         else:

@@ -338,8 +338,16 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
 
         def act() -> None:
             upload = request.files.get("upload")
+            data = upload.read() if upload and upload.filename else b""
             # The page shows the present file as text, which an upload replaces.
-            definition = _definition_of(upload.read() if upload and upload.filename else b"")
+            shown = survey.definition.to_yaml().decode()
+            if data and text.replace("\r\n", "\n").strip() not in ("", shown.strip()):
+                raise InvalidInput(
+                    Problem.UNSUPPORTED,
+                    "you changed the text too: use the file or the text",
+                    "upload",
+                )
+            definition = _definition_of(data)
             if definition.name != survey.name:
                 raise InvalidInput(
                     Problem.DEFINITION_INVALID,

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translations page: every text of a draft beside the one of its first language."""
 
-import hashlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,14 +10,14 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys.definition import parse_value
 from frankly_server.surveys.translating import (
+    DraftText,
     is_untranslated,
     texts_of,
     untranslated,
     with_translations,
 )
-from frankly_server.web.admin.forms import choice, takes
+from frankly_server.web.admin.forms import field, takes
 from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, store, survey_view
 
@@ -35,9 +34,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/translations")
     @survey_view(services, "admin")
-    @takes("seen", "to", "of", many=("text",))
+    @takes("seen", "to", many=("text", "original"))
     def translate(survey: OpenedSurvey) -> Response:
-        to = choice("to", survey.definition.languages[1:])
+        to = field("to")
         return attempt(
             lambda: _keep(services, survey, to),
             lambda refused: _page(survey, to, refused),
@@ -53,62 +52,54 @@ def _language(survey: OpenedSurvey, asked: str) -> str:
     return next(iter(untranslated(survey.draft)), others[0] if others else "")
 
 
-def _originals(survey: OpenedSurvey) -> list[str]:
-    return [text.by_language[survey.definition.languages[0]] for text in texts_of(survey.draft)]
-
-
-def _digest(texts: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _typed() -> list[str]:
-    return [text.replace("\r\n", "\n").strip() for text in request.form.getlist("text")]
+def _posted(name: str) -> list[str]:
+    return [text.replace("\r\n", "\n").strip() for text in request.form.getlist(name)]
 
 
 def _keep(services: Services, survey: OpenedSurvey, to: str) -> None:
-    originals, typed = _originals(survey), _typed()
-    # A draft with other questions has other texts, or the same in another order.
-    if request.form.get("of") != _digest(originals) or len(typed) != len(originals):
+    if to not in survey.definition.languages[1:]:
+        raise InvalidInput(Problem.IMMUTABLE, "this language was removed meanwhile")
+    first = survey.definition.languages[0]
+    texts = list(texts_of(survey.draft))
+    originals, typed = [text.by_language[first].strip() for text in texts], _posted("text")
+    if _posted("original") != originals or len(typed) != len(originals):
         raise InvalidInput(
             Problem.IMMUTABLE,
-            "the questions have changed meanwhile: copy what you typed, and open this page again",
+            "the questions have changed meanwhile. What you typed stands beside its text again: look at "
+            "it, and save once more",
         )
     try:
-        store(services, survey, with_translations(survey.draft, to, typed, originals))
+        store(services, survey, with_translations(survey.draft, to, typed))
     except InvalidInput as refused:
-        place = _refused_text(survey, to, typed, originals)
-        name = refused.field if place is None else f"text[{place}]"
-        raise InvalidInput(refused.problem, refused.detail, name) from None
+        raise InvalidInput(
+            refused.problem, refused.detail, _field_of(refused.field or "", to, texts)
+        ) from None
 
 
-def _refused_text(
-    survey: OpenedSurvey, to: str, typed: Sequence[str], originals: Sequence[str]
-) -> int | None:
-    """Return the place of the first text that alone makes the draft invalid; None if there is none."""
-    stored = [text.by_language[to] for text in texts_of(survey.draft)]
-    for i, text in enumerate(typed):
-        if text == stored[i]:
-            continue
-        changed = [*stored[:i], text, *stored[i + 1 :]]
-        try:
-            parse_value(with_translations(survey.draft, to, changed, originals))
-        except InvalidInput:
-            return i
-    return None
+def _field_of(path: str, to: str, texts: Sequence[DraftText]) -> str:
+    """Return the field of the text at which the draft was refused, or the path if there is none."""
+    for i, text in enumerate(texts):
+        # Of labels that look the same, the list is refused.
+        if path in (f"{text.path}.{to}", text.path) or text.path.startswith(f"{path}["):
+            return f"text[{i}]"
+    return path
 
 
 def _page(survey: OpenedSurvey, to: str, refused: InvalidInput | None = None) -> Response:
     first = survey.definition.languages[0]
-    typed = _typed() if refused is not None else []
+    # By text, because the questions may have changed since the form was shown.
+    typed: dict[str, list[str]] = {}
+    if refused is not None:
+        for original, words in zip(_posted("original"), _posted("text"), strict=False):
+            typed.setdefault(original, []).append(words)
     rows = []
-    for i, text in enumerate(texts_of(survey.draft) if to else ()):
-        words = text.by_language
-        is_missing = is_untranslated(words, to, first)
+    for text in texts_of(survey.draft) if to in survey.definition.languages[1:] else ():
+        original = text.by_language[first]
+        is_missing = is_untranslated(text.by_language, to, first)
         # A text that is not translated yet is an empty field, so that what is missing is seen.
-        shown = "" if is_missing else words[to]
-        if i < len(typed):
-            shown = typed[i]
-        rows.append((text.kind, words[first], shown, is_missing))
+        shown = "" if is_missing else text.by_language[to]
+        of_text = typed.get(original.strip())
+        rows.append((text.kind, original, of_text.pop(0) if of_text else shown, is_missing))
     return show(
         "translations.html",
         survey,
@@ -116,7 +107,8 @@ def _page(survey: OpenedSurvey, to: str, refused: InvalidInput | None = None) ->
         refused,
         to=to,
         rows=rows,
-        of=_digest(_originals(survey)),
+        # Typed for texts that are gone; kept on the page, to be copied.
+        homeless=[words for of_text in typed.values() for words in of_text if words],
         missing=untranslated(survey.draft),
         most=_MOST,
     )

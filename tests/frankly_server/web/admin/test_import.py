@@ -73,7 +73,10 @@ def test_a_survey_file_is_read_from_an_upload(office: Office) -> None:
     # An upload replaces the draft of its own survey, whatever text the page shows.
     changed = FILE.replace(b"FILE", b"uploaded").replace(b"Members", b"People")
     path = f"{survey}/file"
-    assert upload(client, changed, path, how="", file="name: x").status_code == 303
+    edited = upload(client, changed, path, how="", file="name: x")
+    assert (edited.status_code, refused_field(edited)) == (422, "upload")
+    shown = draft_of(office, survey).to_yaml().decode().replace("\n", "\r\n")
+    assert upload(client, changed, path, how="", file=shown).status_code == 303
     assert draft_of(office, survey).title["en"] == "People"
 
 

@@ -230,6 +230,15 @@ def test_a_refusal_is_at_its_field_and_keeps_what_was_typed(office: Office, case
         assert value in shown, value
 
 
+def test_a_question_that_is_gone_is_shown_as_a_new_one(office: Office) -> None:
+    client, survey = office.client("admin"), begun(office, "gone")
+    fields = {"kind": "yes-no", "place": "form", "text-en": "Typed", "text-de": "Getippt"}
+    data = {"csrf": token(client), **fields}
+    answer = client.post(f"{survey}/questions/gone", data=data, content_type="multipart/form-data")
+    assert (answer.status_code, 'value="Getippt"' in answer.text) == (404, True)
+    assert f'action="{survey}/new-question"' in answer.text
+
+
 def test_pages_send_back_what_they_show(office: Office, full: bool) -> None:
     """Of random files, every question's form is stored as it was; more of them with --full."""
     client, survey = office.client("admin"), begun(office, "sent-back")

@@ -8,7 +8,7 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.datastructures import MultiDict
 
-from tests.frankly_server.web.admin.office import Office, token
+from tests.frankly_server.web.admin.office import Office, send, token
 from tests.frankly_server.web.admin.test_forms import refused_field
 from tests.frankly_server.web.admin.test_question_form import begun, draft_of, submit
 
@@ -22,11 +22,18 @@ def shown(client: FlaskClient, survey: str, to: str = "de") -> list[str]:
     return [html.unescape(area or line) for area, line in found]
 
 
-def post(client: FlaskClient, survey: str, texts: list[str], **changes: str) -> Any:
+def originals(client: FlaskClient, survey: str) -> list[str]:
     page = client.get(f"{survey}/translations").text
-    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
-    fields = hidden | {"csrf": token(client)} | changes
-    data = MultiDict([*fields.items(), *(("text", text) for text in texts)])
+    return [html.unescape(one) for one in re.findall(r'name="original" value="([^"]*)"', page)]
+
+
+def post(
+    client: FlaskClient, survey: str, texts: list[str], of: list[str] | None = None, to: str = "de"
+) -> Any:
+    """Send the form. of : the texts of the first language that the form showed; None for today's."""
+    shown = originals(client, survey) if of is None else of
+    data = MultiDict([("csrf", token(client)), ("to", to), *(("text", text) for text in texts)])
+    data.update(MultiDict([("original", text) for text in shown]))
     return client.post(f"{survey}/translations", data=data, content_type="multipart/form-data")
 
 
@@ -60,18 +67,39 @@ def test_a_refused_text_is_named_and_all_typed_ones_stay(office: Office) -> None
     assert draft_of(office, survey) == before
 
 
-def test_texts_of_other_questions_are_not_mixed_up(office: Office) -> None:
-    client, survey = office.client("admin"), begun(office, "translated-late")
+def test_a_refusal_of_equal_labels_is_at_one_of_them(office: Office) -> None:
+    client, survey = office.client("admin"), begun(office, "translated-equally")
     texts = shown(client, survey)
-    page = client.get(f"{survey}/translations").text
-    of = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))["of"]
-    submit(client, f"{survey}/new-question", {"text-en": "Tired?", "text-de": "Müde?"})
+    place = texts.index("Schwimmen")
+    texts[place] = texts[place - 1] = "Gleich"
+    answer = post(client, survey, texts)
+    assert (answer.status_code, refused_field(answer)) == (422, f"text[{place - 1}]")
+
+
+def test_texts_of_other_questions_are_not_mixed_up(office: Office) -> None:
+    """After a change by somebody else, what was typed stands beside its own text, also when saved again."""
+    client, survey = office.client("admin"), begun(office, "translated-late")
+    texts, of = shown(client, survey), originals(client, survey)
+    texts[of.index("How long?")] = "Getippt?"
+    texts[of.index("Prefer not to say")] = "Verwaist"
+    send(client, f"{survey}/questions/years/move", direction="up")
+    rows = [{"was": "no", "choice": "no", "label-en": "No", "label-de": "Nein"},
+            {"was": "yes", "choice": "yes", "label-en": "Yes", "label-de": "Ja"}]  # fmt: skip
+    assert submit(client, f"{survey}/questions/smokes", {"no_answer": ""}, *rows).status_code == 303
     before = draft_of(office, survey)
-    for changes in ({"of": of}, {"of": "x"}):
-        assert post(client, survey, texts, **changes).status_code == 409
-    assert post(client, survey, texts[:-1]).status_code == 409
-    assert post(client, survey, texts, to="fr").status_code == 422
-    assert draft_of(office, survey) == before
+    answer = post(client, survey, texts, of)
+    assert (answer.status_code, draft_of(office, survey)) == (409, before)
+    assert "typed for texts that are gone" in answer.text
+    assert "Verwaist" in answer.text
+    again = [
+        html.unescape(one) for one in re.findall(r'name="text"[^>]* value="([^"]*)"', answer.text)
+    ]
+    assert post(client, survey, again).status_code == 303
+    texts_by_question = {q.id: q.text["de"] for q in draft_of(office, survey).questions}
+    assert texts_by_question["years"] == "Getippt?"
+    assert texts_by_question["smokes"] == "Rauchen Sie?"
+    assert post(client, survey, again[:-1]).status_code == 409
+    assert post(client, survey, again, to="fr").status_code == 409
 
 
 def test_a_survey_in_one_language_has_nothing_to_translate(office: Office) -> None:

@@ -41,7 +41,11 @@ for (const field of document.querySelectorAll("[data-chooses]")) {
 // Of the answers that a question can depend on, those of the chosen question are shown.
 for (const select of document.querySelectorAll("[data-shows]")) {
   const groups = select.form.querySelectorAll(`[data-${select.dataset.shows}]`);
-  const show = () => groups.forEach((group) => { group.hidden = group.dataset[select.dataset.shows] !== select.value; });
+  const show = () => groups.forEach((group) => {
+    group.hidden = group.dataset[select.dataset.shows] !== select.value;
+    // What is not shown is not sent.
+    if (group.hidden) for (const tick of group.querySelectorAll(":checked")) tick.checked = false;
+  });
   select.addEventListener("change", show);
   show();
 }
@@ -64,45 +68,83 @@ for (const table of document.querySelectorAll("table[data-rows]")) {
   table.parentElement.after(button);
 }
 
-// What is typed into a form is kept in this tab until it is saved: a session may end, or a page be left by mistake.
+// What is typed into a form is kept in this tab until it is saved: a session may end, or a page be left by mistake. Of each
+// changed field, the value that the draft had is kept too: a field that others have changed meanwhile is not written over.
+const KEPT = "frankly kept";
+const refused = document.getElementById("refusal");
 for (const form of document.querySelectorAll("form[data-keep]")) {
-  const key = `frankly kept ${form.getAttribute("action")}`, seen = form.elements.seen.value;
-  const fields = () => [...form.elements].filter(({ name, type }) => name && !["csrf", "seen"].includes(name) && !["submit", "file"].includes(type));
-  const state = () => fields().map(({ name, type, value, checked }) => [name, ["radio", "checkbox"].includes(type) ? `${value}${checked ? " on" : ""}` : value]);
-  const first = JSON.stringify(state());
-  const read = () => { try { return JSON.parse(sessionStorage.getItem(key)); } catch { return null; } };
-  const kept = read(), clear = () => sessionStorage.removeItem(key);
-  if (kept && kept.isSent && kept.seen !== seen) clear();
-  else if (kept && JSON.stringify(kept.state) !== first && !document.getElementById("refusal")) {
-    const table = form.querySelector("table[data-rows]");
-    while (table && fields().length < kept.state.length) addRow(table);
-    fields().forEach((field, i) => {
-      const [name, value] = kept.state[i] ?? [];
-      if (name !== field.name) return;
-      if (["radio", "checkbox"].includes(field.type)) field.checked = value.endsWith(" on");
+  const key = `${KEPT} ${form.dataset.keep}`, seen = form.elements.seen.value, table = form.querySelector("table[data-rows]");
+  const valueOf = ({ type, value, checked }) => (["radio", "checkbox"].includes(type) ? `${value}${checked ? " on" : ""}` : value);
+  /** The fields that a person can fill in, by name and number. */
+  const fields = () => {
+    const counts = {}, found = new Map();
+    for (const field of form.elements) {
+      const { name, type } = field;
+      if (!name || ["submit", "file"].includes(type)) continue;
+      counts[name] = (counts[name] ?? -1) + 1;
+      if (type !== "hidden") found.set(`${name} ${counts[name]}`, field);
+    }
+    return found;
+  };
+  let kept = null, isSaved = false;
+  try { kept = JSON.parse(sessionStorage.getItem(key)); } catch { /* nothing is kept */ }
+  const clear = () => sessionStorage.removeItem(key);
+  const bases = new Map([...fields()].map(([place, field]) => [place, valueOf(field)]));
+  const changed = () => [...fields()].flatMap(([place, field]) => (valueOf(field) === (bases.get(place) ?? "") ? [] : [[place, bases.get(place) ?? "", valueOf(field)]]));
+  const keep = (isSent) => { try { sessionStorage.setItem(key, JSON.stringify({ seen, isSent, changes: changed() })); } catch { /* a full store keeps nothing */ } };
+  if (kept && refused) { // the server shows what was typed; it is not saved yet
+    for (const [place, base] of kept.changes) bases.set(place, base);
+    keep(false);
+  } else if (kept && kept.isSent && kept.seen !== seen) clear();
+  else if (kept?.changes.length) {
+    const homeless = [];
+    for (const [place, base, value] of kept.changes) {
+      const [name, number] = place.split(" ");
+      while (table && table.querySelector(`[name="${CSS.escape(name)}"]`) && !fields().has(place) && Number(number) < 100) addRow(table);
+      const field = fields().get(place);
+      if (field && valueOf(field) === value) continue;
+      if (!field || valueOf(field) !== base) homeless.push(value);
+      else if (["radio", "checkbox"].includes(field.type)) field.checked = value.endsWith(" on");
       else field.value = value;
-    });
-    const note = document.createElement("p"), drop = document.createElement("button");
-    note.className = "note warn";
-    note.setAttribute("role", "status");
-    note.textContent = "What you had typed and not saved is back. ";
-    Object.assign(drop, { type: "button", className: "quiet small", textContent: "Discard it" });
-    drop.addEventListener("click", () => { clear(); isSaved = true; location.reload(); });
-    note.append(drop);
-    form.prepend(note);
+    }
+    if (changed().length || homeless.length) {
+      const note = document.createElement("p"), drop = document.createElement("button");
+      note.className = "note warn";
+      note.setAttribute("role", "status");
+      note.textContent = `${changed().length ? "What you had typed and not saved is back. " : ""}${homeless.length
+        ? `Not put back, because the draft has changed since: ${homeless.map((value) => `“${value}”`).join(", ")}. ` : ""}`;
+      Object.assign(drop, { type: "button", className: "quiet small", textContent: "Discard it" });
+      drop.addEventListener("click", () => { clear(); isSaved = true; location.reload(); });
+      note.append(drop);
+      form.prepend(note);
+    }
   }
-  let isSaved = false;
-  const keep = (isSent) => { try { sessionStorage.setItem(key, JSON.stringify({ seen, isSent, state: state() })); } catch { /* a full store keeps nothing */ } };
   form.addEventListener("input", () => keep(false));
   form.addEventListener("submit", () => { isSaved = true; keep(true); });
-  addEventListener("beforeunload", (event) => { if (!isSaved && JSON.stringify(state()) !== first) event.preventDefault(); });
+  addEventListener("beforeunload", (event) => { if (!isSaved && changed().length) event.preventDefault(); });
 }
+// Whoever signs in next in this tab gets nothing of it.
+document.querySelector("form[action$='/sign-out']")?.addEventListener("submit", () => {
+  for (const key of Object.keys(sessionStorage)) if (key.startsWith(KEPT)) sessionStorage.removeItem(key);
+});
+
+// The language and the extent of a preview are chosen independently.
+const frame = document.querySelector("iframe[name=preview]");
+for (const link of document.querySelectorAll("a[target=preview][data-part]")) link.addEventListener("click", (event) => {
+  const here = frame.contentWindow.location, to = new URL(link.href);
+  to[link.dataset.part === "hash" ? "search" : "hash"] = here[link.dataset.part === "hash" ? "search" : "hash"];
+  event.preventDefault();
+  here.assign(to);
+  for (const one of document.querySelectorAll(`a[data-part=${link.dataset.part}]`)) one.toggleAttribute("aria-current", one === link);
+});
 
 // The message of a refusal stands beside its field.
-const refusal = document.getElementById("refusal");
+const refusal = refused;
 const [, wrongName, row] = refusal?.dataset.field.split(".").pop().match(/^(.*?)(?:\[(\d+)])?$/) ?? [];
 const namesakes = wrongName ? document.querySelectorAll(`main form [name="${CSS.escape(wrongName)}"]:not([type=hidden])`) : [];
-const wrong = namesakes[row] ?? [...namesakes].find((one) => one.checked) ?? namesakes[0];
+const named = namesakes[row] ?? [...namesakes].find((one) => one.checked) ?? namesakes[0];
+// An answer on which a question depends is shown only with its question, which is chosen above it.
+const wrong = named?.closest("[hidden]") ? named.form.querySelector("[data-shows]") : named;
 if (wrong && !document.getElementById(`${wrong.id}-error`)) {
   for (let part = wrong.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
   wrong.form.classList.add(`shown-${wrongName}`);
