@@ -44,7 +44,8 @@ _END: Final = re.compile(r"end[ _]+(?:group|repeat|loop|lgroup|looped|kobomatrix
 _REPEATS: Final = ("repeat", "loop", "lgroup", "looped group")
 _AFFIXES: Final = re.compile(r"^(?:add|q|get|uri:) ?|(?<=\S) prompt$")
 _OTHER: Final = re.compile(r"(?i)\s+or[ _](?:specify[ _])?other$")
-_ANSWERS: Final = {"one", "multiple", "range", "number"}
+_ANSWERS: Final = {"one", "multiple", "range", "number", "decimal"}
+_UNTYPED: Final = "it has no type: merged cells, or a formula without a stored value?"
 _REPEATED: Final = "it is in a repeat: answers that one person gives several times would add up"
 _FULL: Final = "the form is full: at most {} questions and boxes, and {:,} choices in all"
 
@@ -85,7 +86,8 @@ def read_xlsform(data: bytes) -> Imported:
     """
     sheets = read_sheets(data)
     languages = languages_of(sheets.languages, sheets.settings.get("default_language", ""))
-    building = _Building(languages, Lists(sheets.choices, languages))
+    last = {row["name"]: row.line for row in sheets.survey if row["type"]}
+    building = _Building(languages, Lists(sheets.choices, languages), last)
     for row in sheets.survey:
         building.add(row)
     if not building.questions:
@@ -95,7 +97,7 @@ def read_xlsform(data: bytes) -> Imported:
         definition = parse_value(draft)
     except InvalidInput as error:
         raise refused(f"its questions do not form a survey: {error.detail}") from None
-    notes = (*languages.remarks(), *_lost(sheets))
+    notes = (*languages.remarks(), *_offered(building.offers), *_lost(sheets))
     return Imported(json.loads(definition.to_json()), tuple(building.rows), notes)
 
 
@@ -117,7 +119,24 @@ def _nothing(rows: Sequence[ImportedRow]) -> str:
     return f"no question can be taken over ({listed or 'the sheet survey has no questions'})"
 
 
+def _offered(count: int) -> Iterator[str]:
+    if count:
+        questions = "question that is" if count == 1 else "questions that are"
+        yield (
+            f"“Prefer not to say” is offered by {count} {questions} not required in the form, since"
+            " people may leave them unanswered"
+        )
+
+
 def _lost(sheets: Sheets) -> Iterator[str]:
+    homeless = sum(
+        not row["list_name"] and bool(row["name"] or row.labels) for row in sheets.choices
+    )
+    if homeless:
+        yield (
+            f"{homeless} rows of the sheet choices have no list_name and are not taken over: merged"
+            " cells?"
+        )
     for name, words in (("hint", "hints"), ("image", "pictures"), ("media", "media")):
         count = sum(bool(row[name]) for row in (*sheets.survey, *sheets.choices))
         if count:
@@ -137,12 +156,17 @@ class _Group:
 class _Building:
     """The questions taken over so far, and the report.
 
+    last : the last line of each name. line : the line that is read.
     used : ids of questions and boxes. sources : by name, for rules. rules : by item, with the
     choice of whoever is not asked. tried, faults : numbers of questions read, and refused as invalid.
+    offers : number of questions with an added “Prefer not to say”.
     """
 
     languages: Languages
     lists: Lists
+    last: Mapping[str, int]
+    line: int = 0
+    offers: int = 0
     questions: list[Draft] = field(default_factory=list)
     rows: list[ImportedRow] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
@@ -157,8 +181,12 @@ class _Building:
 
     def add(self, row: Row) -> None:
         """Take over a row, or report why not. Raises InvalidInput for deeply nested groups."""
+        self.line = row.line
         if not row["type"]:
-            return  # a comment
+            # Any other row without a type is a comment.
+            if row["name"] or row.labels:
+                self._report(row, "left", _UNTYPED)
+            return
         kind = kind_of(row["type"])
         if kind.name == "end":
             self.groups[-1:] = []
@@ -173,14 +201,24 @@ class _Building:
                 self._report(row, "changed" if changes else "taken", "; ".join(changes))
 
     def _open(self, row: Row, *, repeated: bool) -> None:
-        self.groups.append(_Group(*self.read(row["relevant"]), repeated))
+        group = _Group(*self.read(row["relevant"]), repeated)
+        self.groups.append(group)
         if len(self.groups) > _MOST_NESTED:
             raise refused(f"line {row.line}: more than {_MOST_NESTED} groups inside each other")
         if repeated:
             self._report(row, "left", "a repeat: one person answers once")
+        elif group.lost:
+            self._report(
+                row,
+                "changed",
+                f"its questions are taken over without its heading and its rule ({group.lost})",
+            )
         elif row["relevant"]:
             self._report(
-                row, "changed", "its rule applies to each of its questions, without its heading"
+                row,
+                "changed",
+                "its rule applies to each of its questions unless a row says otherwise, without"
+                " its heading",
             )
         else:
             self._report(row, "changed", "its questions are taken over without its heading")
@@ -273,9 +311,18 @@ class _Building:
         if self.read_characters > _MOST_RULES:
             return [], f"{_short(relevant)}: the rules of the form are too long"
         try:
-            return rules_of(relevant, self.sources.get), ""
+            return rules_of(relevant, self._source), ""
         except Inexpressible as error:
             return [], f"{_short(relevant)}: {error}"
+
+    def _source(self, name: str) -> Source:
+        """Return an earlier question, for a rule. Raises Inexpressible."""
+        if name in self.sources:
+            return self.sources[name]
+        later = self.last.get(name, 0) > self.line
+        raise Inexpressible(
+            f"it is about {name}, which {'comes later' if later else 'is not taken over'}"
+        )
 
     def _keep(self, name: str, question: Draft, made: Made, rule: Rule | None) -> None:
         self.questions.append(question)
@@ -297,7 +344,8 @@ class _Building:
             unasked = [c["id"] for c in question["choices"] if c.get("role") == "not_applicable"]
             skipped = {new: unasked[0]} if unasked else {}
         self.used |= {new, *listed}
-        self.sources[name] = Source(named, listed)
+        self.sources[name] = Source(named, listed, "boxes" in question)
+        self.offers += made.offers
         if rule is not None:
             self.rules |= {item: (rule, choice) for item, choice in skipped.items()}
 
@@ -332,7 +380,7 @@ def kind_of(words: str) -> Kind:
         if lower == alias or lower.startswith(f"{alias} "):
             return _select(known[alias], words[len(alias) :].strip())
     name = _AFFIXES.sub("", _AFFIXES.sub("", lower)).replace(" ", "_").replace("-", "_")
-    numbers = {"int", "integer", "decimal", "percentage"}
+    numbers = {"int", "integer", "percentage"}
     return Kind("number" if name in numbers else name)
 
 

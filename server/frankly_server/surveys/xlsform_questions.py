@@ -17,6 +17,7 @@ from frankly_server.surveys.definition import MAX_FEW_CHOICES
 from frankly_server.surveys.editing import slug
 from frankly_server.surveys.fields import folded
 from frankly_server.surveys.question_definition import usual_label
+from frankly_server.surveys.xlsform_labels import is_bare_refusal, is_no_point, is_refusal
 from frankly_server.surveys.xlsform_texts import VALUE, Languages
 from frankly_server.surveys.xlsform_workbook import Row
 
@@ -25,19 +26,10 @@ _MOST_LISTED: Final = 200
 """Choices of a list that are read, for those that remain after equal ones are merged."""
 _MOST_STEPS: Final = 21
 _MOST: Final = 10**9
+_APART: Final = 2
+"""Least distance of the bounds of a number with fractions, of which people enter none."""
 _NUMBER: Final = r"-?\d{1,10}(?:\.\d{1,6})?"
 _BOUND: Final = re.compile(rf"\.\s*(<=|>=|<|>)\s*({_NUMBER})(?![\d.])")
-_REFUSED_NAMES: Final = {
-    *("refuse", "refused", "refusal", "refuse_to_answer", "refused_to_answer", "prefer_not"),
-    *("prefer_not_to_say", "prefer_not_to_answer", "prefer_not_say", "prefer_no_answer", "pnta"),
-    *("prefer_not_answer", "no_answer", "noanswer", "rather_not_say", "pnts", "decline"),
-    *("decline_to_answer", "declined", "dont_want_to_answer", "do_not_want_to_answer", "dwta"),
-}
-_REFUSED_CODES: Final = re.compile(r"-?(?:[789]|77+|88+|9[6-9]|99+)")
-_REFUSED_LABEL: Final = re.compile(
-    r"(?i)prefer not|rather not|refuse|decline|no answer|not want to answer|ne souhaite pas"
-    r"|préfère ne pas|refus|prefiero no|no quiere responder|prefiro não|prefere não|keine angabe"
-)
 _OTHER: Final = {
     "ar": "أخرى",
     "de": "Anderes",
@@ -53,7 +45,11 @@ _OTHER: Final = {
 _NOT_TAKEN: Final = {
     "choice_filter": "all choices are offered: the filter is not taken over",
     "constraint": "its constraint is not taken over",
+    "default": "no answer is chosen beforehand: its default is not taken over",
 }
+_SHUFFLED: Final = re.compile(r"(?i)\brandomize\s*=\s*(?:true|yes|1)\b")
+_CLOSE: Final = "its numbers are less than 2 apart, and people enter whole numbers only"
+_WHOLE: Final = "people enter whole numbers only, without fractions"
 _TEXT: Final = "free text cannot be protected: offer choices"
 _DATE: Final = "a date or time is too precise to protect: offer periods as choices"
 _PLACE: Final = "a position names the place of a person: offer regions as choices"
@@ -101,11 +97,13 @@ class Made:
     """A question of a survey file, without its rule.
 
     named : id of the choice or box by its name in the form. changes : what differs from the form.
+    offers : whether “Prefer not to say” was added, because it may be left unanswered.
     """
 
     question: dict[str, Any]
     named: dict[str, str]
     changes: list[str] = field(default_factory=list)
+    offers: bool = False
 
 
 class Lists:
@@ -139,7 +137,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The type of a row: a key of LEFT, or one, multiple, range, number, group, repeat, end."""
+    """The type of a row: a key of LEFT, or one, multiple, range, number, decimal, group and so on."""
 
     name: str
     list_name: str = ""
@@ -165,7 +163,7 @@ def question_of(row: Row, kind: Kind, lists: Lists, languages: Languages, name: 
     text = languages.text(row.labels)
     if not text:
         raise Left("it has no text")
-    if kind.name in ("range", "number"):
+    if kind.name in ("range", "number", "decimal"):
         made = _number(row, kind, languages)
     else:
         made = _select(row, kind, lists, languages, name)
@@ -173,6 +171,7 @@ def question_of(row: Row, kind: Kind, lists: Lists, languages: Languages, name: 
     key = "boxes" if "boxes" in made.question else "choices"
     if not _is_yes(row["required"]) and all("role" not in one for one in made.question[key]):
         _add_role(made.question, key, "no_answer", languages.tags)
+        made.offers = True
     return made
 
 
@@ -207,9 +206,11 @@ def _select(row: Row, kind: Kind, lists: Lists, languages: Languages, name: str)
     made = Made({}, {})
     listed = [] if size > _MOST_LISTED else _listed(kind.list_name, lists, made, name, several)
     if kind.or_other:
-        _add_other(listed, languages)
+        _add_other(listed, made, languages)
         made.changes.append("what people write under “Other” is not taken over")
     made.changes += [change for column, change in _NOT_TAKEN.items() if row[column]]
+    if _SHUFFLED.search(row["parameters"]):
+        made.changes.append("its choices keep their order: they are not shuffled")
     most = MAX_QUESTIONS if several else MAX_FEW_CHOICES
     if size > _MOST_LISTED or len(listed) > most:
         raise Left(f"it has more than {most} choices, the most of a question in a form: merge some")
@@ -218,7 +219,7 @@ def _select(row: Row, kind: Kind, lists: Lists, languages: Languages, name: str)
     if len(listed) < 2:
         raise Left("its list has only one choice")
     if "likert" in row["appearance"].lower():
-        _add_scores(listed, made.named)
+        _add_scores(listed, made)
     made.question = {"choices": listed}
     return made
 
@@ -248,8 +249,13 @@ def _listed(
         new = identifier(named, used, most)
         used.add(new)
         entry: dict[str, Any] = {"id": new, "label": label}
-        if _is_refusal(named, label) and all("role" not in one for one in listed):
+        if is_refusal(label) and all("role" not in one for one in listed):
             entry["role"] = "no_answer"
+            if is_bare_refusal(label):
+                text = next(iter(label.values()))
+                made.changes.append(
+                    f"“{text}” counts as “Prefer not to say”: if it is an answer, remove its role"
+                )
         listed.append(entry)
         seen[look] = new
         made.named.setdefault(named, new)
@@ -261,39 +267,59 @@ def _listed(
     return listed
 
 
-def _is_refusal(name: str, label: Mapping[str, str]) -> bool:
-    plain = name.strip().lower().replace(" ", "_").replace("-", "_").lstrip("_")
-    if plain in _REFUSED_NAMES:
-        return True
-    is_code = _REFUSED_CODES.fullmatch(name.strip()) is not None
-    return is_code and any(_REFUSED_LABEL.search(text) for text in label.values())
-
-
-def _add_other(listed: list[dict[str, Any]], languages: Languages) -> None:
+def _add_other(listed: list[dict[str, Any]], made: Made, languages: Languages) -> None:
+    """Add the choice `other` of or_other, unless the list has it; rules know it by that name."""
     label = {tag: _OTHER.get(tag.partition("-")[0].lower(), "Other") for tag in languages.tags}
-    known = {folded(text) for one in listed for text in one["label"].values()}
-    if not known & {folded(text) for text in label.values()}:
-        new = identifier("other", [one["id"] for one in listed], 16)
-        listed.append({"id": new, "label": label})
+    wanted = {folded(text) for text in label.values()}
+    for one in listed:
+        if wanted & {folded(text) for text in one["label"].values()}:
+            made.named.setdefault("other", one["id"])
+            return
+    new = identifier("other", [one["id"] for one in listed], 16)
+    listed.append({"id": new, "label": label})
+    made.named.setdefault("other", new)
 
 
-def _add_scores(listed: Sequence[dict[str, Any]], named: Mapping[str, str]) -> None:
-    """Score the choices by their names, if these are different whole numbers."""
-    names = {new: name for name, new in named.items()}
+def _add_scores(listed: Sequence[dict[str, Any]], made: Made) -> None:
+    """Score the choices by their names, if these are consecutive whole numbers of a scale."""
+    names = {new: name for name, new in reversed(made.named.items())}
     answers = [one for one in listed if "role" not in one]
     numbers = [names.get(one["id"], "") for one in answers]
-    if all(re.fullmatch(r"-?\d{1,6}", number) for number in numbers):
-        scores = [str(int(number)) for number in numbers]
-        if len(set(scores)) == len(scores) > 1:
-            for one, score in zip(answers, scores, strict=True):
-                one["score"] = score
+    if not all(re.fullmatch(r"-?\d{1,6}", number) for number in numbers):
+        return
+    scores = sorted(int(number) for number in numbers)
+    is_scale = len(scores) > 1 and all(b == a + 1 for a, b in pairwise(scores))
+    if not is_scale or any(is_no_point(one["label"]) for one in answers):
+        made.changes.append(
+            "its numbers are not used as scores: they have gaps, or a choice is no point of a scale"
+        )
+        return
+    for one, number in zip(answers, numbers, strict=True):
+        one["score"] = str(int(number))
 
 
 def _number(row: Row, kind: Kind, languages: Languages) -> Made:
     if kind.name == "range":
-        return _range(row, languages)
-    low, high = _bounds(row["constraint"])
-    return _ranges(low, high, languages)
+        made = _range(row, languages)
+        lost = ["constraint", "default"]
+    else:
+        made = _bounded(row["constraint"], languages, fractions=kind.name == "decimal")
+        lost = ["default"]
+    made.changes += [_NOT_TAKEN[column] for column in lost if row[column]]
+    return made
+
+
+def _bounded(constraint: str, languages: Languages, *, fractions: bool) -> Made:
+    low, high = _bounds(constraint, fractions=fractions)
+    return _rounded(low, high, languages, fractions=fractions)
+
+
+def _rounded(low: Decimal, high: Decimal, languages: Languages, *, fractions: bool) -> Made:
+    """Return ranges that hold the numbers from low to high, without their fractions."""
+    made = _ranges(floor(low), floor(high), languages)
+    if fractions:
+        made.changes.append(_WHOLE)
+    return made
 
 
 def _range(row: Row, languages: Languages) -> Made:
@@ -307,7 +333,10 @@ def _range(row: Row, languages: Languages) -> Made:
         raise Left("its steps do not fit its start and end")
     steps = int((end - start) / step) + 1
     if steps > _MOST_STEPS:
-        return _ranges(floor(start), floor(end), languages)
+        fractions = bool(start % 1 or step % 1)
+        if fractions and end - start < _APART:
+            raise Left(_CLOSE)
+        return _rounded(start, end, languages, fractions=fractions)
     values = [f"{(start + i * step).normalize():f}" for i in range(steps)]
     listed: list[dict[str, Any]] = []
     named: dict[str, str] = {}
@@ -318,19 +347,27 @@ def _range(row: Row, languages: Languages) -> Made:
     return Made({"choices": listed}, named, [f"the {steps} steps are choices with their scores"])
 
 
-def _bounds(constraint: str) -> tuple[int, int]:
-    """Return the smallest and largest number that a constraint permits. Raises Left."""
+def _bounds(constraint: str, *, fractions: bool) -> tuple[Decimal, Decimal]:
+    """Return the smallest and largest number that a constraint permits. Raises Left.
+
+    Without fractions, whole numbers; with them, < and > mean the same as <= and >=, but for a
+    largest whole number, which is not reached.
+    """
     rest = re.sub(r"(?i)\band\b|[()\s]", "", _BOUND.sub("", constraint))
     lows, highs = [], []
     for sign, text in _BOUND.findall(constraint):
         number = Decimal(text)
         if sign in (">=", ">"):
-            lows.append(ceil(number) if sign == ">=" else floor(number) + 1)
+            whole = ceil(number) if sign == ">=" else floor(number) + 1
+            lows.append(number if fractions else Decimal(whole))
         else:
-            highs.append(floor(number) if sign == "<=" else ceil(number) - 1)
+            highs.append((number, floor(number) if sign == "<=" else ceil(number) - 1))
     if rest or not lows or not highs:
         raise Left(LEFT["integer"])
-    return max(lows), min(highs)
+    highest, whole = min(highs)
+    if fractions and highest - max(lows) < _APART:
+        raise Left(_CLOSE)
+    return max(lows), Decimal(whole)
 
 
 def _ranges(low: int, high: int, languages: Languages) -> Made:

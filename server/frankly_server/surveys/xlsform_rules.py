@@ -25,11 +25,13 @@ class Source:
     """A question that is taken over, for rules about it.
 
     items : the id of the item and of the choice for each choice's name; the items of a question
-    with boxes are its boxes. choices : the choices of each item, in order.
+    with boxes are its boxes. choices : the choices of each item, in order. boxes : whether people
+    tick several choices.
     """
 
     items: Mapping[str, tuple[str, str]]
     choices: Mapping[str, tuple[str, ...]]
+    boxes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,13 @@ class Rule:
     order: tuple[str, ...] = field(compare=False)
 
 
-Find = Callable[[str], Source | None]
+Find = Callable[[str], Source]
 
 
 def rules_of(expression: str, find: Find) -> list[Rule]:
     """Return the rules that must all hold, one for each part that is joined by `and`.
 
-    find : returns the source of a name, None if the question is not taken over. Raises
+    find : returns the source of a name, or raises Inexpressible if there is none. Raises
     Inexpressible if a part is not about the choices of one question, or about one not taken over.
     """
     if len(expression) > _MAX_LENGTH:
@@ -85,6 +87,9 @@ def _conjunction(text: str, find: Find, depth: int) -> list[Rule]:
     text = _unwrapped(text)
     parts = _split(text, " and ")
     if len(parts) > 1:
+        # In XPath, `and` binds tighter than `or`, but people often mean the opposite.
+        if _is_split(text, " or "):
+            raise Inexpressible("it mixes and with or, without brackets")
         return [rule for part in parts for rule in _conjunction(part, find, depth + 1)]
     return [_disjunction(text, find, depth)]
 
@@ -115,15 +120,16 @@ def _condition(text: str, find: Find, depth: int) -> Rule:
     for pattern in (_COMPARED, _REVERSED, _SELECTED):
         match = pattern.fullmatch(text)
         if match:
-            rule = _rule(match["name"], match["value"].strip("'\"‘’“”"), find)
+            compared = pattern is not _SELECTED
+            rule = _rule(match["name"], match["value"].strip("'\"‘’“”"), find, compared=compared)
             return _complement(rule) if match.groupdict().get("sign") == "!=" else rule
     raise Inexpressible("only rules about the choices of one question can be")
 
 
-def _rule(name: str, value: str, find: Find) -> Rule:
+def _rule(name: str, value: str, find: Find, *, compared: bool) -> Rule:
     source = find(name)
-    if source is None:
-        raise Inexpressible(f"it is about {name}, which is not taken over")
+    if source.boxes and compared:
+        raise Inexpressible(f"it compares all that is ticked in {name}: only selected() can be")
     if value not in source.items:
         raise Inexpressible(f"{name} has no choice {value or 'that is empty'}")
     item, choice = source.items[value]

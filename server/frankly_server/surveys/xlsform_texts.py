@@ -66,9 +66,17 @@ _NAMES: Final = {
 }
 _TAGS: Final = {name: tag for tag, names in _NAMES.items() for name in names.split()}
 _CODE: Final = re.compile(r"\(\s*([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*)\s*\)")
+_TAG: Final = (
+    r"(?:a|abbr|article|b|big|blockquote|body|br|center|code|dd|del|details|div|dl|dt|em|fieldset"
+    r"|figure|font|footer|form|h[1-6]|head|header|hr|html|i|iframe|img|input|ins|label|li|mark|ol"
+    r"|option|p|pre|q|s|script|section|select|small|source|span|strike|strong|style|sub|summary"
+    r"|sup|svg|table|tbody|td|textarea|tfoot|th|thead|title|tr|tt|u|ul|var|video)"
+)
+_ATTRIBUTES: Final = r"""(?:\s+[\w:-]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s<>"']+))*\s*/?"""
 _MARKUP: Final = (
-    (re.compile(r"(?i)<\s*(?:br|/p|/div|/li|/h[1-6])\b[^<>]*>"), " "),
-    (re.compile(r"</?[A-Za-z!][^<>]*>"), ""),
+    (re.compile(rf"(?i)<(?:br{_ATTRIBUTES}|/(?:br|p|div|li|h[1-6])\s*)>"), " "),
+    (re.compile(rf"(?i)<(?:{_TAG}{_ATTRIBUTES}|/{_TAG}\s*)>"), ""),
+    (re.compile(r"<!--[^<>]*-->"), ""),
     (re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)"), r"\1"),
     (re.compile(r"(?m)^\s{0,3}#{1,6}\s+"), ""),
     (re.compile(r"(\*\*|__)(?=\S)([^*_]*[^*_\s])\1"), r"\2"),
@@ -76,7 +84,10 @@ _MARKUP: Final = (
     (re.compile(r"(?<![\w_])_(?=\S)([^_]*[^_\s])_(?![\w_])"), r"\1"),
     (re.compile(r"\\([*_#\\])"), r"\1"),
 )
-"""Markup of labels, with what replaces it: HTML, and the markdown of ODK."""
+"""Markup of labels, with what replaces it: HTML, and the markdown of ODK.
+
+Only tags that exist are markup: a label such as `<R500 or >R1000` stays as it is.
+"""
 VALUE: Final = re.compile(r"\$\{[^{}]*\}")
 """The value of another question, inside a label or a rule."""
 

@@ -72,11 +72,25 @@ def test_an_optional_question_can_be_refused(required: str) -> None:
 
 
 REFUSALS = [
-    (("refused", "I refuse"), True),
-    (("prefer_not_to_say", "…"), True),
+    (("refused", "Refused"), True),
+    (("r", "Refuses."), True),
     (("-99", "Prefer not to answer"), True),
+    (("3", "Prefer not to say"), True),
+    (("c", "I would rather not say (do not read out)"), True),
+    (("c", "Refused to answer this question"), True),
+    (("c", "Doesn’t want to respond"), True),
+    (("c", "Declined to answer"), True),
+    (("c", "Préfère ne pas répondre"), True),
+    (("c", "Prefiero no contestar"), True),
+    (("c", "Keine Angabe"), True),
     (("98", "Don't know"), False),
     (("99", "Ninety-nine"), False),
+    (("declined", "Declined by the bank"), False),
+    (("declined", "Declined"), False),
+    (("9", "I was refused a permit"), False),
+    (("refused", "Entry refused at the border"), False),
+    (("99", "No answer from the office"), False),
+    (("prefer_not_to_say", "…"), False),
 ]
 
 
@@ -86,6 +100,22 @@ def test_a_choice_that_refuses_gets_its_role(choice: tuple[str, str], has_role: 
     choices = question(read(("select_one l", "q", "Q?", "yes"), choices=listed))["choices"]
     assert (choices[-1].get("role") == "no_answer") == has_role
     assert len(choices) == 3
+
+
+def test_an_optional_list_with_a_refusal_gets_no_second_one() -> None:
+    listed = (CHOICES[0], ("l", "1", "Agree"), ("l", "2", "No"), ("l", "3", "Prefer not to say"))
+    imported = read(("select_one l", "q", "Q?", "no"), choices=listed)
+    assert ids(question(imported)["choices"]) == ["1", "2", "3"]
+    assert outcomes(imported)["q"] == ("taken", "")
+
+
+def test_a_refusal_that_may_be_an_answer_is_said() -> None:
+    listed = (CHOICES[0], ("l", "a", "Approved"), ("l", "b", "Pending"), ("l", "r", "Refused"))
+    imported = read(("select_one l", "q", "What became of your visa?", "yes"), choices=listed)
+    assert outcomes(imported)["q"] == (
+        "changed",
+        "“Refused” counts as “Prefer not to say”: if it is an answer, remove its role",
+    )
 
 
 def test_several_choices_are_boxes() -> None:
@@ -103,6 +133,17 @@ def test_other_is_a_choice_without_its_text() -> None:
     )
 
 
+@pytest.mark.parametrize("listed", [(), (("fruit", "x", "Other"),)])
+def test_a_rule_finds_the_other_of_or_other(listed: Sequence[Any]) -> None:
+    imported = read(
+        ("select_one fruit or_other", "a", "Which?", "yes"),
+        ("select_one yn", "q", "Q?", "yes", "${a} = 'other'"),
+        choices=(*CHOICES, *listed),
+    )
+    other = "x" if listed else "other"
+    assert question(imported)["ask_if"] == {"question": "a", "choices": [other]}
+
+
 @pytest.mark.parametrize(
     ("names", "scores"),
     [(("1", "2", "3"), ["1", "2", "3"]), (("-1", "0", "1"), ["-1", "0", "1"]), (("1", "x"), [])],
@@ -112,6 +153,25 @@ def test_a_likert_question_has_scores(names: Sequence[str], scores: list[str]) -
     imported = read(("select_one l", "q", "Q?", "yes", "", "", "likert"), choices=listed)
     choices = question(imported)["choices"]
     assert [one["score"] for one in choices if "score" in one] == scores
+
+
+@pytest.mark.parametrize(
+    "more", [("98", "Don't know"), ("3", "Don’t know"), ("3", "Not applicable"), ("4", "Four")]
+)
+def test_a_likert_list_that_is_no_scale_has_no_scores(more: tuple[str, str]) -> None:
+    listed = (CHOICES[0], ("l", "1", "Bad"), ("l", "2", "Good"), ("l", *more))
+    imported = read(("select_one l", "q", "Q?", "yes", "", "", "likert"), choices=listed)
+    assert not any("score" in one for one in question(imported)["choices"])
+    outcome, reason = outcomes(imported)["q"]
+    assert outcome == "changed"
+    assert reason.startswith("its numbers are not used as scores")
+
+
+def test_a_refusal_has_no_place_on_a_scale() -> None:
+    listed = (CHOICES[0], ("l", "1", "Bad"), ("l", "2", "Good"), ("l", "99", "Refused to answer"))
+    imported = read(("select_one l", "q", "Q?", "yes", "", "", "likert"), choices=listed)
+    assert [one.get("score") for one in question(imported)["choices"]] == ["1", "2", None]
+    assert outcomes(imported)["q"] == ("taken", "")
 
 
 def test_a_short_range_is_a_scale_and_a_long_one_ranges() -> None:
@@ -144,6 +204,38 @@ def test_a_number_between_bounds_becomes_ranges(constraint: str, lows: list[int]
     outcome, reason = outcomes(imported)["q"]
     assert outcome == "changed"
     assert "edit them" in reason
+
+
+@pytest.mark.parametrize(
+    ("row", "lows"),
+    [
+        (("decimal", ". >= 0 and . <= 10", ""), [0, 2, 4, 6, 8]),
+        (("decimal", ". > 0 and . < 10", ""), [0, 2, 4, 6, 8]),
+        (("decimal", ". > 0.5 and . < 2.5", ""), [0, 1, 2]),
+        (("range", "", "start=0 end=20 step=0.5"), [0, 4, 8, 12, 16]),
+    ],
+)
+def test_fractions_are_lost_and_that_is_said(row: tuple[str, str, str], lows: list[int]) -> None:
+    kind, constraint, parameters = row
+    imported = read((kind, "q", "How much?", "yes", "", constraint, "", parameters))
+    assert [one["from"] for one in question(imported)["choices"]] == lows
+    assert "whole numbers only, without fractions" in outcomes(imported)["q"][1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "constraint", "parameters"),
+    [
+        ("decimal", ". >= 0 and . <= 1", ""),
+        ("decimal", ". > 0.5 and . < 2", ""),
+        ("range", "", "start=0 end=1 step=0.01"),
+    ],
+)
+def test_a_number_between_close_bounds_is_left(kind: str, constraint: str, parameters: str) -> None:
+    imported = read(ONE, (kind, "n", "How much?", "yes", "", constraint, "", parameters))
+    assert outcomes(imported)["n"] == (
+        "left",
+        "its numbers are less than 2 apart, and people enter whole numbers only",
+    )
 
 
 LEFT_ROWS = [
@@ -195,7 +287,8 @@ def test_a_repeat_is_left_and_a_group_dissolved() -> None:
     )
     assert [row.name for row in imported.rows] == ["g", "q", "members", "member"]
     found = outcomes(imported)
-    assert found["g"] == found["q"] == ("taken", "")
+    assert found["g"] == ("changed", "its questions are taken over without its heading")
+    assert found["q"] == ("taken", "")
     assert found["members"][0] == found["member"][0] == "left"
 
 
@@ -210,6 +303,8 @@ RULES = [
     ("selected(${b}, 'pear')", "b-pear", ["yes"]),
     ('not(selected( ${b} , "pear"))', "b-pear", ["no"]),
     ("${a} = 'yes' and ${a} != 'no'", "a", ["yes"]),
+    ("(${a} = 'yes' or ${a} = 'no') and ${a} != 'no'", "a", ["yes"]),
+    ("selected(${a}, 'yes') or selected(${a}, 'no')", "a", ["yes", "no"]),
 ]
 
 
@@ -226,6 +321,15 @@ LOST = [
     ("${n} > 3", "only rules about the choices of one question can be"),
     ("${n} = 3", "it is about n, which is not taken over"),
     ("${q} = 'x'", "it is about q, which is not taken over"),
+    ("${z} = 'yes'", "it is about z, which comes later"),
+    ("${a} = 'no' or ${a} = 'yes' and ${a} != 'no'", "it mixes and with or, without brackets"),
+    ("${a} != 'no' and ${a} = 'yes' or ${a} = 'no'", "it mixes and with or, without brackets"),
+    ("(${a} = 'no' or ${a} = 'yes' and ${a} = 'no')", "it mixes and with or, without brackets"),
+    ("not(${a} = 'no' or ${a} = 'yes' and ${a} = 'no')", "it mixes and with or, without"),
+    ("${a} = 'no' or (${a} = 'yes' and selected(${b}, 'pear'))", "it joins several conditions"),
+    ("${b} = 'pear'", "it compares all that is ticked in b: only selected() can be"),
+    ("${b} != 'pear'", "it compares all that is ticked in b: only selected() can be"),
+    ("not('pear' = ${b})", "it compares all that is ticked in b: only selected() can be"),
     ("${a} = 'maybe'", "a has no choice maybe"),
     ("${a} = 'yes' or selected(${b}, 'pear')", "it is about several questions or boxes"),
     ("count-selected(${b}) > 1", "only rules about the choices of one question can be"),
@@ -240,7 +344,7 @@ LOST = [
 
 @pytest.mark.parametrize(("relevant", "why"), LOST)
 def test_another_rule_is_reported(relevant: str, why: str) -> None:
-    imported = read(A, B, ("select_one fruit", "q", "Q?", "yes", relevant))
+    imported = read(A, B, ("select_one fruit", "q", "Q?", "yes", relevant), (*B[:1], "z", "Z?"))
     made = question(imported)
     assert "ask_if" not in made
     assert made["choices"][-1]["role"] == "not_applicable"
@@ -272,11 +376,63 @@ def test_the_rule_of_a_group_applies_to_its_questions() -> None:
     assert found["t"][1].startswith("asked of more people")
 
 
-def test_a_filter_is_not_taken_over() -> None:
-    imported = read((*ONE[:3], "${a} = x"), header=("type", "name", "label", "choice_filter"))
-    assert outcomes(imported)["q"] == (
+def test_a_group_whose_rule_is_lost_says_so() -> None:
+    imported = read(("begin group", "g", "G", "", "${age} > 18"), ONE, ("end group",))
+    assert outcomes(imported)["g"] == (
         "changed",
-        "all choices are offered: the filter is not taken over",
+        "its questions are taken over without its heading and its rule (${age} > 18: only rules"
+        " about the choices of one question can be)",
+    )
+    assert outcomes(imported)["q"][1].startswith("asked of everybody")
+
+
+NOT_TAKEN = [
+    ("choice_filter", "${a} = x", "all choices are offered: the filter is not taken over"),
+    ("default", "pear", "no answer is chosen beforehand: its default is not taken over"),
+    ("constraint", "count-selected(.) < 3", "its constraint is not taken over"),
+    ("parameters", "randomize=true", "its choices keep their order: they are not shuffled"),
+    (
+        "parameters",
+        "seed=1, randomize = TRUE",
+        "its choices keep their order: they are not shuffled",
+    ),
+]
+
+
+@pytest.mark.parametrize(("column", "cell", "reason"), NOT_TAKEN)
+def test_what_a_question_loses_is_said(column: str, cell: str, reason: str) -> None:
+    imported = read((*ONE[:3], cell), header=("type", "name", "label", column))
+    assert outcomes(imported)["q"] == ("changed", reason)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ("range", "q", "Q?", "yes", "", "", "", "start=1 end=5", "3"),
+        ("integer", "q", "Q?", "yes", "", ". > 0 and . < 9", "", "", "3"),
+    ],
+)
+def test_a_default_of_a_number_is_said(row: Sequence[str]) -> None:
+    reason = outcomes(read(row, header=(*SURVEY, "default")))["q"][1]
+    assert reason.endswith("no answer is chosen beforehand: its default is not taken over")
+
+
+def test_optional_questions_are_counted_in_a_note() -> None:
+    imported = read(ONE, ("select_one yn", "r", "R?"), ("select_multiple yn", "s", "S?", "no"))
+    [note] = [note for note in imported.notes if "Prefer not to say" in note]
+    assert note.startswith("“Prefer not to say” is offered by 2 questions that are not required")
+    assert outcomes(imported)["r"] == ("taken", "")
+    assert not any("Prefer" in note for note in read(ONE).notes)
+
+
+def test_rows_without_a_type_or_a_list_are_reported() -> None:
+    listed = (*CHOICES, (None, "maybe", "Maybe"), (None, None, None), ("", "", "Never"))
+    imported = read(ONE, (None, "lost", "Where is my type?"), (None, "", "A text"), choices=listed)
+    reason = "it has no type: merged cells, or a formula without a stored value?"
+    assert [(row.outcome, row.reason) for row in imported.rows[1:]] == [("left", reason)] * 2
+    assert (
+        "2 rows of the sheet choices have no list_name and are not taken over: merged cells?"
+        in imported.notes
     )
 
 
@@ -338,6 +494,10 @@ LABELS = [
     ("# Heading\nnext &amp; last", "Heading next & last"),
     ("A [link](https://example.org) here", "A link here"),
     ("2 < 3 and 4 > 3", "2 < 3 and 4 > 3"),
+    ("Income <R500 or >R1000?", "Income <R500 or >R1000?"),
+    ("Is <b and c> so?", "Is <b and c> so?"),
+    ("<p class=a>One</p><p>two<br/>three<BR>four</P><!-- five -->", "One two three four"),
+    ("<script>x</script><font color=red size='2'>y</font>", "xy"),
     ("Zero\u200bwidth\u202e and\ttab", "Zerowidth and tab"),
 ]
 
@@ -422,9 +582,9 @@ def test_an_old_workbook_is_read_too() -> None:
 
 def test_comments_and_hints_are_no_rows() -> None:
     header = ("type", "name", "label", "hint::English")
-    imported = read((*ONE[:3], "A hint"), ("", "", "a comment"), header=header)
+    imported = read((*ONE[:3], "A hint"), ("", "", "", "a comment"), header=header)
     assert len(imported.rows) == 1
-    assert "1 hints are not taken over" in imported.notes
+    assert "2 hints are not taken over" in imported.notes
 
 
 REFUSED = {
