@@ -210,10 +210,9 @@ def test_whoever_waited_is_next() -> None:
     assert turns == ["greedy", "patient", "greedy"]
 
 
-def test_waiting_for_a_turn_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frankly_server.surveys.searches._WAIT_S", 0.01)
+def test_waiting_for_a_turn_has_an_end() -> None:
     places = Places(1, 3, 1)
-    with places.taken("a", "x"), pytest.raises(Busy), places.taken("a", "y"):
+    with places.taken("a", "x"), pytest.raises(Busy), places.taken("a", "y", wait_s=0.01):
         pass
     assert places.number_held == 0
     with places.taken("a", "y"):
