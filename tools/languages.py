@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXTS = ROOT / "client_sdk" / "frankly_sdk" / "texts"
+TEXTS = ROOT / "shared" / "frankly_protocol" / "explanation" / "texts"
 SOURCES = ROOT / "client_sdk" / "browser" / "src"
 
 
@@ -25,7 +25,7 @@ def _module(texts: dict[str, object]) -> str:
     name = texts.pop("language")
     return (
         "// SPDX-License-Identifier: Apache-2.0\n"
-        f"/** {name}; written by `python -m tools.languages` from client_sdk/frankly_sdk/texts/. */\n\n"
+        f"/** {name}; written by `python -m tools.languages` from shared/frankly_protocol/explanation/texts/. */\n\n"
         "/** Texts of the element. */\n"
         f"export const strings = {json.dumps(strings, ensure_ascii=False, indent=2)};\n\n"
         "/** Texts of explanations. */\n"

@@ -310,7 +310,8 @@ AREAS: tuple[Area, ...] = (
         (
             Part(_SDK, "store _database _table _tables", _SDK_TESTS),
             Part(_SDK, "transport _http relay", f"{_SDK_TESTS} faults/test_hostile_servers"),
-            Part(_SDK, "client batch answer delivery explain _promised _figures", _SDK_TESTS),
+            Part(_SDK, "client batch answer delivery", _SDK_TESTS),
+            Part(f"{_PROTOCOL}/explanation", "explain promised figures", _SDK_TESTS),
             Part(
                 f"{_PROTOCOL}/mechanisms",
                 "base dense expansion lanes product subset unary",

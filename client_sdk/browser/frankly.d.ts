@@ -164,7 +164,7 @@ export interface Explanation {
   toString(): string;
 }
 
-/** An app's own texts for explanations by part and name, as in frankly_sdk/texts/en.json; plural forms by CLDR category. */
+/** An app's own texts for explanations by part and name, as in frankly_protocol/explanation/texts/en.json; plural forms by CLDR category. */
 export type Texts = Partial<Record<"label" | "explanation" | "promises" | "whole" | "budget", Record<string, string | Record<string, string>>>>;
 
 /** Bound on the information of the whole report about one secret, given the public answers. */

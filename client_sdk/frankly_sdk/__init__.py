@@ -17,12 +17,13 @@ from frankly_protocol.errors import (
     RollbackDetected,
     UnsupportedDocument,
 )
+from frankly_protocol.explanation.budget import Budget
+from frankly_protocol.explanation.explain import Explanation
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import AskIf, Box, Choice, Question, Wanted
 
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Randomised
-from frankly_sdk.budget import Budget
 from frankly_sdk.client import Client, Survey
 from frankly_sdk.errors import (
     AlreadyAnswered,
@@ -38,7 +39,6 @@ from frankly_sdk.errors import (
 )
 from frankly_sdk.events import Event
 from frankly_sdk.evidence import Evidence, evidence
-from frankly_sdk.explain import Explanation
 from frankly_sdk.plan import Plan
 from frankly_sdk.policy import Policy
 from frankly_sdk.receipt import Receipt

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from frankly_protocol.explanation.budget import Budget
+
 from frankly_sdk._checks import each, key_fault, require, time_of
 from frankly_sdk._opening import Opening
 from frankly_sdk._sealing import Row, Sealing
@@ -16,7 +18,6 @@ from frankly_sdk._sender import Sender
 from frankly_sdk._steps import Steps, Stop, run
 from frankly_sdk._turns import Turns
 from frankly_sdk.batch import Randomised, Respondent, randomise
-from frankly_sdk.budget import Budget
 from frankly_sdk.delivery import Delivery
 from frankly_sdk.errors import AlreadyAnswered, Disabled, UnknownChoice
 from frankly_sdk.events import Event, OnEvent, announcer

@@ -11,13 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from frankly_protocol.explanation.budget import Budget
+
 from frankly_sdk._core import Core, Options
 from frankly_sdk._sealing import Row
 from frankly_sdk._seams import Seams
 from frankly_sdk._steps import run
 from frankly_sdk.answer import Answer, Given
 from frankly_sdk.batch import Randomised, Respondent
-from frankly_sdk.budget import Budget
 from frankly_sdk.events import OnEvent
 from frankly_sdk.plan import Plan
 from frankly_sdk.policy import Policy

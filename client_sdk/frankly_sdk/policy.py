@@ -19,11 +19,11 @@ from frankly_protocol.audit import (
 )
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.explanation.budget import Budget, chance_text, nats_left
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 from frankly_protocol.schema import HEX128
 
-from frankly_sdk.budget import Budget, chance_text, nats_left
 from frankly_sdk.errors import BudgetExceeded, PolicyRefused
 from frankly_sdk.link import is_host
 

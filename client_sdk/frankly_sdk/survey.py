@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.documents import SurveyDocument
-
-from frankly_sdk._texts import Catalogue
-from frankly_sdk.budget import Budget
-from frankly_sdk.explain import Explanation, explain
+from frankly_protocol.explanation.budget import Budget
+from frankly_protocol.explanation.catalogue import Catalogue
+from frankly_protocol.explanation.explain import Explanation, explain
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,6 @@ class Survey:
         budget : the result of `Client.budget`; the explanation then includes this respondent's
             remaining budget before and after.
         texts : an app's own texts, which replace those of the same part and name in
-            frankly_sdk/texts/.
+            frankly_protocol/explanation/texts/.
         """
         return explain(self.document, self.level, self.signed_by, language, budget, texts)

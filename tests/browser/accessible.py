@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import frankly_sdk
 from axe_playwright_python.sync_playwright import Axe
+from frankly_protocol import explanation
 from playwright.sync_api import Page
 
-TEXTS = Path(frankly_sdk.__file__).parent / "texts"
+TEXTS = Path(explanation.__file__).parent / "texts"
 CONTROLS = {
     *("button", "checkbox", "combobox", "DisclosureTriangle", "link", "radio", "radiogroup"),
     *("spinbutton", "switch", "textbox"),

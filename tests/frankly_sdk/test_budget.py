@@ -14,6 +14,7 @@ from frankly_protocol.audit import Charge, Claim, ceiling, level_for, ln_up
 from frankly_protocol.blocks import Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.explanation.budget import nats_left
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import (
     Budget,
@@ -25,7 +26,6 @@ from frankly_sdk import (
     cli,
     conformance,
 )
-from frankly_sdk.budget import nats_left
 from frankly_sdk.cli import main
 from frankly_sdk.store import Store
 from frankly_sdk.testing import FakeServer, make_survey

@@ -11,9 +11,9 @@ from frankly_protocol.audit import chance_up, parse_chance, report_level
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.explanation.catalogue import Texts
+from frankly_protocol.explanation.promised import cost
 from frankly_sdk import BudgetExceeded, Policy, PolicyRefused, cli, conformance
-from frankly_sdk._promised import cost
-from frankly_sdk._texts import Texts
 from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import dp_block, ldp_block, survey

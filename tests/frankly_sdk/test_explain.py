@@ -10,15 +10,15 @@ import pytest
 from frankly_protocol.audit import ceiling
 from frankly_protocol.audit.report import SecretLevel
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.explanation import promised
+from frankly_protocol.explanation.catalogue import Texts
+from frankly_protocol.explanation.explain import Explanation, _table
+from frankly_protocol.explanation.explain import explain as explain_level
+from frankly_protocol.explanation.figures import percent
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.questions import Instructed
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
-from frankly_sdk import _promised
-from frankly_sdk._figures import percent
-from frankly_sdk._texts import Texts
-from frankly_sdk.explain import Explanation, _table
-from frankly_sdk.explain import explain as explain_level
 
 from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, payable_survey
@@ -264,7 +264,7 @@ def test_a_secret_without_a_bound_in_any_unit_has_no_limit(
     secret = SecretLevel(level, odds, "lift")
     sentence = "no limit is promised on what can be learnt about your “income”"
     assert (
-        _promised._secret("income", secret, document.report_level, Texts("en", "whole")) == sentence
+        promised._secret("income", secret, document.report_level, Texts("en", "whole")) == sentence
     )
 
 

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 from frankly_protocol.audit import Claim, stated_ceiling
 from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.explanation import promised
+from frankly_protocol.explanation.catalogue import Texts
+from frankly_protocol.explanation.figures import percent
+from frankly_protocol.explanation.fits import fits
 from frankly_protocol.mechanisms import (
     AgreementMechanism,
     AnyMechanism,
     DenseMechanism,
     ProductMechanism,
 )
-from frankly_sdk import Policy, PolicyRefused, _promised
-from frankly_sdk._figures import percent
-from frankly_sdk._fits import fits
-from frankly_sdk._texts import Texts
+from frankly_sdk import Policy, PolicyRefused
 
 from tests.frankly_protocol.audit.definitions import needed
 from tests.frankly_protocol.audit.worlds import Case, Shape, Source, World
@@ -145,49 +146,58 @@ FAULTS: dict[str, tuple[str, Any]] = {
         property(_easiest_by_ratio),
     ),
     "all answers at once as one": (
-        "frankly_sdk._texts.Texts.say",
+        "frankly_protocol.explanation.catalogue.Texts.say",
         _of_another("guess_of_all", "guess"),
     ),
-    "ratios rounded down": ("frankly_sdk._promised.times", _down),
-    "chances rounded down": ("frankly_sdk._promised.percent_up", percent),
+    "ratios rounded down": ("frankly_protocol.explanation.promised.times", _down),
+    "chances rounded down": ("frankly_protocol.explanation.promised.percent_up", percent),
     "fewest questions only": (
         "frankly_protocol.mechanisms.AgreementMechanism.questions_drawn",
         property(lambda form, true=AgreementMechanism.questions_drawn: (true.fget(form)[0],) * 2),
     ),
     "public answers forgotten": (
-        "frankly_sdk.explain.block_promises",
-        lambda block, _, texts, true=_promised.block_promises: true(block, False, texts),
+        "frankly_protocol.explanation.explain.block_promises",
+        lambda block, _, texts, true=promised.block_promises: true(block, False, texts),
     ),
-    "people rounded down": ("frankly_sdk._label.Fraction", lambda *_: Fraction(0)),
-    "suspicions rounded down": ("frankly_sdk._label.ceil", floor),
+    "people rounded down": ("frankly_protocol.explanation.label.Fraction", lambda *_: Fraction(0)),
+    "suspicions rounded down": ("frankly_protocol.explanation.label.ceil", floor),
     "another answer as one's own": (
-        "frankly_sdk._fits.fits",
+        "frankly_protocol.explanation.fits.fits",
         lambda block, true=fits: [fit and replace(fit, own=fit.other) for fit in true(block)],
     ),
     "reports that say nothing forgotten": (
-        "frankly_sdk._fits.fits",
+        "frankly_protocol.explanation.fits.fits",
         lambda block, true=fits: [
             fit and replace(fit, silent=(Fraction(0), Fraction(0))) for fit in true(block)
         ],
     ),
     "sure of nothing though some answers are sent unchanged": (
-        "frankly_sdk._label._is_bounded",
+        "frankly_protocol.explanation.label._is_bounded",
         lambda level: True,
     ),
     "what is known only together forgotten": (
-        "frankly_sdk._fits.fits",
+        "frankly_protocol.explanation.fits.fits",
         lambda block, true=fits: [fit and replace(fit, is_joint=False) for fit in true(block)],
     ),
-    "no rule": ("frankly_sdk._label._sources", lambda document: set()),
-    "everything is random": ("frankly_sdk._fits.is_random", lambda mechanism: True),
+    "no rule": ("frankly_protocol.explanation.label._sources", lambda document: set()),
+    "everything is random": ("frankly_protocol.explanation.fits.is_random", lambda mechanism: True),
     "boxes counted one by one": (
-        "frankly_sdk._label._number_asked",
+        "frankly_protocol.explanation.label._number_asked",
         lambda block: len(block.questions),
     ),
-    "always": ("frankly_sdk._texts.Texts.say", _of_another("if_true", "always")),
-    "ceiling as promise": ("frankly_sdk._texts.Texts.say", _of_another("by_dp", "by_ceiling")),
+    "always": (
+        "frankly_protocol.explanation.catalogue.Texts.say",
+        _of_another("if_true", "always"),
+    ),
+    "ceiling as promise": (
+        "frankly_protocol.explanation.catalogue.Texts.say",
+        _of_another("by_dp", "by_ceiling"),
+    ),
     **{
-        f"a number after {name}": ("frankly_sdk._texts.Texts.say", _with_number(name))
+        f"a number after {name}": (
+            "frankly_protocol.explanation.catalogue.Texts.say",
+            _with_number(name),
+        )
         for name in ("made_here", "skipped", "limits", "sets", "guess_of_many", "sent", "unlimited")
     },
 }

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.audit import NOTIONS
+from frankly_protocol.explanation.explain import explain
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.report import Report
 from frankly_sdk import Policy
-from frankly_sdk.explain import explain
 
 from tests.frankly_protocol.audit.definitions import agreement_table
 from tests.frankly_protocol.every_kind import FORM, KINDS, block, form_block

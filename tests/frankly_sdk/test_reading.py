@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from frankly_sdk.explain import explain
+from frankly_protocol.explanation.explain import explain
 from frankly_server.web.hosted import hosted_page
 
 from tests.frankly_sdk.fakes import payable_survey

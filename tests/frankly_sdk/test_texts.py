@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.explanation.catalogue import Texts, plural
+from frankly_protocol.explanation.explain import explain
 from frankly_protocol.languages import EXPLAINED, explained_in
-from frankly_sdk._texts import Texts, plural
-from frankly_sdk.explain import explain
 
 from tests.frankly_sdk.fakes import payable_survey
 from tests.frankly_sdk.texts import BAD, ENGLISH, FOLDER, PARTS, file_of
-from tools.languages import modules
+from tools.languages import SOURCES, modules
 
 
 def names(text: str | dict[str, str]) -> set[str]:
@@ -82,5 +82,5 @@ def test_the_browser_has_the_same_texts() -> None:
     """If this test fails, run `python -m tools.languages`."""
     for path, contents in modules().items():
         assert path.read_text("utf-8") == contents, path.name
-    words = (path for path in FOLDER.parents[1].glob("browser/src/words.*.js"))
+    words = SOURCES.glob("words.*.js")
     assert set(words) == set(modules())

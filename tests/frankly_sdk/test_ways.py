@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frankly_protocol.explanation.explain import explain
 from frankly_sdk import UnknownChoice
 from frankly_sdk.answer import Answer
-from frankly_sdk.explain import explain
 
 from tests.frankly_protocol.asked import QUESTIONS, SETTLED, SIGNS, STRESS, UNSETTLED, asked
 from tests.frankly_sdk.fakes import FakeServer

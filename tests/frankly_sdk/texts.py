@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import frankly_sdk
+from frankly_protocol import explanation
 
-FOLDER = Path(frankly_sdk.__file__).parent / "texts"
+FOLDER = Path(explanation.__file__).parent / "texts"
 PARTS = ("label", "explanation", "promises", "whole", "budget", "element")
 
 

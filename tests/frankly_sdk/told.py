@@ -11,12 +11,12 @@ from random import Random
 from frankly_protocol.audit import Charge, ReportLevel
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.explanation.budget import Budget
+from frankly_protocol.explanation.explain import Explanation, explain
 from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism
 from frankly_protocol.questions import AskIf, Box, Choice, Question
 from frankly_protocol.tokens import TokenRule
 from frankly_sdk import Policy
-from frankly_sdk.budget import Budget
-from frankly_sdk.explain import Explanation, explain
 
 from tests.frankly_protocol.audit.definitions import table
 from tests.frankly_protocol.audit.leakage import Leakage, Ratio, Rows

@@ -19,9 +19,9 @@ import pytest
 from frankly_protocol.audit import PRIOR_BASED, Claim, exp_lower, stated_ceiling, total_charge
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.explanation.explain import explain
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import Policy, PolicyRefused
-from frankly_sdk.explain import explain
 
 from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_sdk.fakes import FakeServer

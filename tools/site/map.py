@@ -104,10 +104,16 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("which reply acknowledges or refuses a report", "frankly_sdk.delivery:_judge"),
         ("whether a device's budget allows a survey", "frankly_sdk.policy:Policy.check"),
         ("how an invite code becomes a token", "frankly_protocol.trust.invite_codes:token_of_code"),
-        ("the explanation before answering", "frankly_sdk.explain:explain"),
-        ("what the label says about each question", "frankly_sdk._label:consequences"),
-        ("when a result fits an answer", "frankly_sdk._fits:fits"),
-        ("what the explanation says about privacy levels", "frankly_sdk._promised:whole_report"),
+        ("the explanation before answering", "frankly_protocol.explanation.explain:explain"),
+        (
+            "what the label says about each question",
+            "frankly_protocol.explanation.label:consequences",
+        ),
+        ("when a result fits an answer", "frankly_protocol.explanation.fits:fits"),
+        (
+            "what the explanation says about privacy levels",
+            "frankly_protocol.explanation.promised:whole_report",
+        ),
         ("what a device stores", "frankly_sdk.store:Store"),
         ("what a browser stores", "client_sdk/browser/src/store.js:Store"),
         ("exit statuses of `frankly-sdk`", "frankly_sdk.cli:main"),
@@ -115,7 +121,10 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "languages that surveys are explained in",
             "shared/frankly_protocol/languages.py:EXPLAINED",
         ),
-        ("the texts of explanations, and plural forms", "client_sdk/frankly_sdk/_texts.py:Texts"),
+        (
+            "the texts of explanations, and plural forms",
+            "shared/frankly_protocol/explanation/catalogue.py:Texts",
+        ),
         ("the language of the element's own texts", "client_sdk/browser/src/words.js:stringsFor"),
         ("texts of the browser's errors", "client_sdk/browser/src/texts.js:TEXTS"),
         ("colours and layout of the element", "client_sdk/browser/src/styles.js"),
@@ -380,10 +389,10 @@ previous release still works, and its class beside it. Its name never changes (A
 table.
 
 **A language.** Texts of surveys are the admin's. Those of explanations and of the element are in
-`client_sdk/frankly_sdk/texts/`, one file per language. Add a file with all the keys of
-`client_sdk/frankly_sdk/texts/en.json`, the language to `shared/frankly_protocol/languages.py` and to `MORE` in
-`client_sdk/browser/src/words.js`, its plural rule to `client_sdk/frankly_sdk/_texts.py`, and run
-`python -m tools.languages`. A page can add languages of its own by the element's `strings` and `texts`.
+`shared/frankly_protocol/explanation/texts/`, one file per language. Add a file with all the keys of
+`shared/frankly_protocol/explanation/texts/en.json`, the language to `shared/frankly_protocol/languages.py` and to
+`MORE` in `client_sdk/browser/src/words.js`, its plural rule to `shared/frankly_protocol/explanation/catalogue.py`, and
+run `python -m tools.languages`. A page can add languages of its own by the element's `strings` and `texts`.
 
 **A template of surveys.** A file in `server/frankly_server/surveys/templates/` that begins with three comments: the
 question of whoever needs it; a sentence on who uses it and what comes out, without technical terms; a line for experts.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Budget of a respondent before and after a survey, as in frankly_sdk/budget.py; loaded when a page asks for it. */
+/** Budget of a respondent before and after a survey, as in frankly_protocol/explanation/budget.py; loaded when a page asks for it. */
 
 import { totalCharge } from "./ledger.js";
 import { budgetWords } from "./promised.js";

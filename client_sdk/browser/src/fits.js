@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Chances that a symbol fits an answer to one question, exactly; the same as in frankly_sdk/_fits.py. A symbol *fits* an answer to a
+ * Chances that a symbol fits an answer to one question, exactly; the same as in frankly_protocol/explanation/fits.py. A symbol *fits* an answer to a
  * question if no other answer to it makes the symbol more likely, where all answers to the block's other questions are equally likely.
  * A symbol that fits every answer says nothing about the question on its own, and nothing at all if that holds for all answers to the
  * other questions.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The label of a survey, the same as in frankly_sdk/_label.py. All numbers are frequencies of people. */
+/** The label of a survey, the same as in frankly_protocol/explanation/label.py. All numbers are frequencies of people. */
 
 import { isUnchanged } from "./guesses.js";
 import { fitsOf, isPlain, isRandom } from "./fits.js";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Sentences about the promises of one block alone and of the whole report, the same as in frankly_sdk/_promised.py. */
+/** Sentences about the promises of one block alone and of the whole report, the same as in frankly_protocol/explanation/promised.py. */
 
 import { isStratified } from "./survey.js";
 import { ONE, compare, rational } from "./rational.js";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** English; written by `python -m tools.languages` from client_sdk/frankly_sdk/texts/. */
+/** English; written by `python -m tools.languages` from shared/frankly_protocol/explanation/texts/. */
 
 /** Texts of the element. */
 export const strings = {

@@ -9,13 +9,13 @@ from frankly_protocol.audit import Claim
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.explanation.catalogue import Texts, plural
+from frankly_protocol.explanation.explain import explain
 from frankly_protocol.languages import EXPLAINED
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.questions import Question
 from frankly_protocol.tokens import TokenRule
 from frankly_sdk import Policy
-from frankly_sdk._texts import Texts, plural
-from frankly_sdk.explain import explain
 from playwright.sync_api import Page
 
 from tests.browser.sdk import reports

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from frankly_protocol.blocks import Choice, Question
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.explanation.figures import percent
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
-from frankly_sdk._figures import percent
 from playwright.sync_api import Browser, Page
 
 from tests.browser.accessible import findings

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import frankly_sdk
+from frankly_protocol import explanation
 from frankly_protocol.asking import Asking
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.languages import EXPLAINED
@@ -16,7 +16,7 @@ from frankly_protocol.mechanisms.agreement import Plan
 from tests.browser.sdk.site import Site, hosted
 from tests.browser.stacks.conftest import run
 
-TEXTS = Path(frankly_sdk.__file__).parent / "texts"
+TEXTS = Path(explanation.__file__).parent / "texts"
 SMOKES: dict[str, Any] = {"type": "boolean", "name": "smokes"}
 SIGNED: list[dict[str, Any]] = [
     {"type": "dropdown", "name": "region", "choices": ["north", "south"]},

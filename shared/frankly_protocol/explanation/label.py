@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.explanation import fits
+from frankly_protocol.explanation.catalogue import Texts
+from frankly_protocol.explanation.fits import Fit, Range
 from frankly_protocol.mechanisms import AgreementMechanism
-
-from frankly_sdk import _fits
-from frankly_sdk._fits import Fit, Range
-from frankly_sdk._texts import Texts
 
 _SECONDS = 10  # for one question
 _MOST_ODDS = 99
@@ -50,7 +49,7 @@ def summary(
 ) -> Iterator[str]:
     """Yield what to read before the first question: in English at most 90 words."""
     say, blocks = texts.say, document.blocks
-    is_random = [_fits.is_random(block.mechanism) for block in blocks]
+    is_random = [fits.is_random(block.mechanism) for block in blocks]
     has_plain = not all(is_random) or any(one.fit is not None and one.fit.is_plain for one in told)
     asked = sum(map(_number_asked, blocks)) + len(document.open_questions)
     is_most = any(block.asks_drawn for block in blocks) or bool(_sources(document))
@@ -99,7 +98,7 @@ def consequences(
     names, sources = _names(document, language), _sources(document)
     found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[str, Fit | None]]] = {}
     for block, guess in zip(document.blocks, guesses, strict=True):
-        for question, fit in zip(block.questions, _fits.fits(block), strict=True):
+        for question, fit in zip(block.questions, fits.fits(block), strict=True):
             numbers, notes = _told(fit, question.id in sources, texts)
             key = (tuple(numbers) if fit else (guess,), tuple(notes))
             found.setdefault(key, []).append((question.id, fit))

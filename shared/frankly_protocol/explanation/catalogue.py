@@ -122,6 +122,6 @@ class Texts:
 @cache
 def _file(language: str) -> Any:
     # Not importlib.resources: it imports zipfile and tempfile, a tenth of this package's loading time.
-    content = pkgutil.get_data("frankly_sdk", f"texts/{language}.json")
+    content = pkgutil.get_data(__package__, f"texts/{language}.json")
     assert content is not None  # noqa: S101 - every loader of packages with data reads them
     return json.loads(content)

@@ -13,11 +13,10 @@ from frankly_protocol.audit import Claim, ReportLevel, SecretLevel, chance_up, i
 from frankly_protocol.audit.bounds import times
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.explanation.budget import Budget
+from frankly_protocol.explanation.catalogue import Texts
+from frankly_protocol.explanation.figures import percent_up
 from frankly_protocol.mechanisms import AgreementMechanism
-
-from frankly_sdk._figures import percent_up
-from frankly_sdk._texts import Texts
-from frankly_sdk.budget import Budget
 
 
 def block_promises(block: Block, has_strata: bool, texts: Texts) -> Iterator[str]:

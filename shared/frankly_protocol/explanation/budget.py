@@ -6,8 +6,7 @@ from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 from frankly_protocol.audit import Charge, chance_up, ln_up
-
-from frankly_sdk._texts import Texts
+from frankly_protocol.explanation.catalogue import Texts
 
 _UNIT = Decimal("0.0001")
 

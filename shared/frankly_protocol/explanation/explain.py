@@ -11,6 +11,11 @@ from frankly_protocol.audit import ReportLevel, ln_up
 from frankly_protocol.audit.bounds import times
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.explanation.budget import Budget
+from frankly_protocol.explanation.catalogue import Catalogue, Texts, require_texts
+from frankly_protocol.explanation.figures import percent
+from frankly_protocol.explanation.label import Consequence, beliefs, consequences, name_of, summary
+from frankly_protocol.explanation.promised import block_promises, cost, whole_report
 from frankly_protocol.mechanisms import (
     AgreementMechanism,
     AnyMechanism,
@@ -21,12 +26,6 @@ from frankly_protocol.mechanisms import (
     columns,
 )
 from frankly_protocol.report import Report
-
-from frankly_sdk._figures import percent
-from frankly_sdk._label import Consequence, beliefs, consequences, name_of, summary
-from frankly_sdk._promised import block_promises, cost, whole_report
-from frankly_sdk._texts import Catalogue, Texts, require_texts
-from frankly_sdk.budget import Budget
 
 _MAX_TABLE = 64  # largest number of chances to list; larger tables are in the signed document
 _NEVER = Fraction(1, 1 << 24)
