@@ -6,8 +6,8 @@ from typing import Final
 _LIMITS: Final = ((0.03, "precise"), (0.07, "fair"), (0.15, "rough"))
 _ABOVE: Final = "very rough"
 MEANINGS: Final = (
-    "precise: off by at most 3 percentage points; fair: at most 7; rough: at most 15, enough for large differences only; "
-    "very rough: more than 15, hardly more than a guess"
+    "precise: off by at most 3 percentage points; fair: at most 7; rough: at most 15, enough for large "
+    "differences only; very rough: more than 15, hardly more than a guess"
 )
 """The words of `verdict`, for the help beside a table."""
 
