@@ -7,7 +7,7 @@ As in `sentences`, a sentence that no pattern describes is an error.
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import groupby, product
+from itertools import groupby, permutations, product
 from math import ceil
 
 from frankly_protocol.blocks import Block
@@ -161,8 +161,73 @@ def require_consequences(told: Told) -> None:
             require_consequence(told, i, q, " ".join(consequence.sentences), consequence.notes)
 
 
+ALONE = re.compile(
+    r"Someone who was 50% sure that you answered “(.*)” can become (\d+)% sure at most from the result about this "
+    r"question alone\. Someone who was 5% sure can become (\d+)% sure at most\. This holds whatever else they know\."
+)
+
+
+def require_alone(told: Told, i: int, notes: Sequence[str]) -> None:
+    """Check what is said of single answers to block i against its law and against its promises."""
+    block, said = told.document.blocks[i], dict[str, tuple[str, str]]()
+    for note in notes:
+        found = ALONE.fullmatch(note)
+        assert found is not None or note in (HINT, TOGETHER), note
+        if found is not None:
+            said[found[1]] = found[2], found[3]
+    assert len(said) == sum(note not in (HINT, TOGETHER) for note in notes)
+    promised = promised_alone(told, i)
+    assert set(said) == {block.questions[0].choices[s].label["en"] for s in promised}
+    for s, promise in promised.items():
+        half, few = said[block.questions[0].choices[s].label["en"]]
+        # No belief in the other answers lifts that in s more than all of it on a single one.
+        assert max(posteriors(told, i, s, Fraction(1, 2))) * 100 <= int(half)
+        assert max(posteriors(told, i, s, Fraction(1, 20))) * 100 <= int(few)
+        assert (int(half), int(few)) == (ceil(after(50, promise)), ceil(after(5, promise)))
+
+
+def posteriors(told: Told, i: int, s: int, prior: Fraction) -> list[Fraction]:
+    """Return what a belief in answer s becomes after each symbol, for beliefs in the other answers.
+
+    Each of them has all that is left, or they share it equally or as 1 : 2 : 3 and so on.
+    """
+    found = list[Fraction]()
+    for column in told.columns(i):
+        others = [p for x, p in enumerate(column) if x != s]
+        shares = [[int(x == z) for x in range(len(others))] for z in range(len(others))]
+        for weights in (*shares, [1] * len(others), [*range(1, len(others) + 1)]):
+            rest = sum(w * p for w, p in zip(weights, others, strict=True)) / Fraction(sum(weights))
+            if total := prior * column[s] + (1 - prior) * rest:
+                found.append(prior * column[s] / total)
+    return found
+
+
+def promised_alone(told: Told, i: int) -> dict[int, Fraction]:
+    """Return the bounds on P(y|s) / P(y|x), for all y and x, of the answers s whose pairs alone have them."""
+    block, found = told.document.blocks[i], dict[int, Fraction]()
+    if len(block.questions) > 1 or block.questions[0].box:
+        return {}
+    odds = told.odds(i)
+    for claim in (promise.claim for promise in block.promises if promise.claim.levels):
+        levels = {
+            pair: (claim.levels or ())[pair[0]][pair[1]]
+            for pair in permutations(range(block.mechanism.answers), 2)
+        }
+        for s in range(block.mechanism.answers):
+            of_s = [ratio for (x, _), ratio in levels.items() if x == s]
+            if None in of_s or None not in levels.values():
+                continue
+            ratios = [
+                Fraction(*ratio) * Fraction(*(claim.level or (1, 1))) for ratio in of_s if ratio
+            ]
+            bounds = [max(ratios), *([found[s]] if s in found else []), *([odds] if odds else [])]
+            found[s] = min(bounds)
+    return {s: bound for s, bound in found.items() if bound <= 99}
+
+
 def require_consequence(told: Told, i: int, q: int, text: str, notes: Sequence[str]) -> None:
     block = told.document.blocks[i]
+    require_alone(told, i, notes)
     is_source = block.questions[q].id in sources(told)
     if is_unchanged(told, i) or (not is_unknown(block) and is_plain(told, i, q)):
         assert text == "Your answer to this question is sent just as you give it."

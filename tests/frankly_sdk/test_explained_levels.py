@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every number of an explanation is true: random documents, compared with the law of their reports."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from math import floor
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from frankly_protocol.audit import Claim, stated_ceiling
 from frankly_protocol.blocks import Block, Promise
-from frankly_protocol.explanation import promised
+from frankly_protocol.explanation import label, promised
 from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.explanation.figures import percent
 from frankly_protocol.explanation.fits import fits
@@ -37,15 +37,17 @@ COUNT = 500
 DP = Claim("dp", (4, 1), delta=(0, 1))
 
 
-def told_of(mechanism: AnyMechanism, claim: Claim = DP, sizes: tuple[int, ...] = ()) -> Told:
-    """Return a document with one block that promises one claim at the least level.
+def told_of(mechanism: AnyMechanism, *claims: Claim, sizes: tuple[int, ...] = ()) -> Told:
+    """Return a document with one block that promises claims at their least levels, by default DP.
 
     sizes : number of choices of each question; by default there is one question.
     """
-    a, levels = mechanism.answers, needed(mechanism, claim)
-    sizes = sizes or (a,)
-    least: dict[str, Any] = {n: level.as_integer_ratio() for n, level in levels.items() if level}
-    promise = Promise(replace(claim, **least))
+    a, sizes = mechanism.answers, sizes or (mechanism.answers,)
+    promises = list[Promise]()
+    for claim in claims or (DP,):
+        levels = needed(mechanism, claim)
+        least: dict[str, Any] = {n: one.as_integer_ratio() for n, one in levels.items() if one}
+        promises.append(Promise(replace(claim, **least)))
     asked = [
         question(f"q{j}" if j else "q", *(f"c{x}" for x in range(size)))
         for j, size in enumerate(sizes)
@@ -54,17 +56,48 @@ def told_of(mechanism: AnyMechanism, claim: Claim = DP, sizes: tuple[int, ...] =
         "q",
         tuple(asked),
         mechanism,
-        (promise,),
+        tuple(promises),
         (1,) * a,
         stated_ceiling(mechanism),
         "made-up",
         None,
     )
     world: World = {((s,), (x,), 0): 1 for s in range(2) for x in range(a)}
-    drawn = Case(0, Shape((2,), (sizes,), (), {}), survey(block), (world,), (Source(promise),))
+    drawn = Case(
+        0, Shape((2,), (sizes,), (), {}), survey(block), (world,), tuple(map(Source, promises))
+    )
     return Told(drawn, drawn.document, Policy(delta_cap="0.9"), ())
 
 
+def pairs(answers: int, **levels: tuple[int, int]) -> Claim:
+    """Return the claim of some pairs: `x1z0` is the level of answer 1 against answer 0."""
+    rows = [tuple(levels.get(f"x{x}z{z}") for z in range(answers)) for x in range(answers)]
+    return Claim("metric-ldp", (1, 1), levels=tuple(rows))
+
+
+FIVE = DenseMechanism(
+    4, ((8, 2, 2, 2, 2), (2, 8, 2, 2, 2), (2, 2, 8, 2, 2), (3, 3, 3, 4, 3), (2, 2, 2, 2, 8))
+)
+ONE_SIDED: list[Callable[[], Told]] = [
+    lambda: told_of(DenseMechanism(4, ((8, 8), (15, 1))), pairs(2, x1z0=(15, 8))),
+    # The last answer has a larger level than the ceiling of 2.
+    lambda: told_of(
+        DenseMechanism(4, ((8, 4, 4), (4, 8, 4), (7, 7, 2))), pairs(3, x2z0=(3, 2), x2z1=(1, 1))
+    ),
+    lambda: told_of(
+        FIVE, pairs(5, x3z0=(2, 1), x3z1=(2, 1), x3z2=(3, 2), x3z4=(2, 1), x0z1=(4, 1))
+    ),
+    # Two claims on the same answer, and one on another.
+    lambda: told_of(
+        DenseMechanism(4, ((14, 1, 1), (12, 2, 2), (1, 14, 1))),
+        pairs(3, x0z1=(7, 6), x0z2=(14, 1)),
+        pairs(3, x0z1=(7, 3), x0z2=(28, 1)),
+        pairs(3, x1z0=(2, 1), x1z2=(12, 1)),
+    ),
+    # A level above 99 says nothing that is worth a sentence.
+    lambda: told_of(DenseMechanism(8, ((1, 255), (120, 136))), pairs(2, x1z0=(120, 1))),
+]
+"""Tables that protect some answers from all others, but not all answers."""
 D = 1 << 48
 MADE: list[Callable[[], Told]] = [
     lambda: told_of(DenseMechanism(4, ((10, 3, 3), (3, 10, 3), (3, 3, 10)))),
@@ -88,6 +121,7 @@ MADE: list[Callable[[], Told]] = [
     ),
     lambda: told_of(DenseMechanism(4, ((16, 0), (16, 0), (0, 16)))),
     lambda: told_of(DenseMechanism(4, ((12, 4), (12, 4), (4, 12), (4, 12))), sizes=(2, 2)),
+    *ONE_SIDED,
 ]
 
 
@@ -139,6 +173,18 @@ def _with_number(name: str) -> Callable[..., str]:
     return lambda self, one, **values: say(self, one, **values) + " Of 9 in 10." * (one == name)
 
 
+def _alone_of(change: Callable[[Claim], Claim]) -> Callable[..., Iterator[str]]:
+    """Return `of_answers` that reads other claims."""
+    true = label.of_answers
+    return lambda asked, promises, *rest: true(
+        asked, [replace(one, claim=change(one.claim)) for one in promises], *rest
+    )
+
+
+def _transposed(claim: Claim) -> Claim:
+    return replace(claim, levels=claim.levels and tuple(zip(*claim.levels, strict=True)))
+
+
 FAULTS: dict[str, tuple[str, Any]] = {
     # The page said of all questions what held for the one with the largest ratio.
     "largest ratio": (
@@ -178,6 +224,22 @@ FAULTS: dict[str, tuple[str, Any]] = {
     "what is known only together forgotten": (
         "frankly_protocol.explanation.fits.fits",
         lambda block, true=fits: [fit and replace(fit, is_joint=False) for fit in true(block)],
+    ),
+    "columns of levels as rows": (
+        "frankly_protocol.explanation.label.of_answers",
+        _alone_of(_transposed),
+    ),
+    "a common factor of levels forgotten": (
+        "frankly_protocol.explanation.label.of_answers",
+        _alone_of(lambda claim: replace(claim, level=(1, 1))),
+    ),
+    "no ceiling of an answer's level": (
+        "frankly_protocol.explanation.label.of_answers",
+        lambda asked, promises, _, *rest, true=label.of_answers: true(asked, promises, None, *rest),
+    ),
+    "protected answers forgotten": (
+        "frankly_protocol.explanation.label.of_answers",
+        lambda *_: iter(()),
     ),
     "no rule": ("frankly_protocol.explanation.label._sources", lambda document: set()),
     "everything is random": ("frankly_protocol.explanation.fits.is_random", lambda mechanism: True),

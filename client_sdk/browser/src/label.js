@@ -83,7 +83,9 @@ export function consequences(/** @type {Survey} */ survey, /** @type {string[]} 
   const found = new Map();
   for (const [i, block] of survey.blocks.entries())
     for (const [q, fit] of fitsOf(block).entries()) {
-      const { id } = block.questions[q], { sentences, notes } = toldOf(fit, sources.includes(id), t), key = JSON.stringify([sentences, notes, fit ? "" : i]);
+      const { id } = block.questions[q], { sentences, notes: some } = toldOf(fit, sources.includes(id), t);
+      const notes = block.questions.length > 1 ? some : [...some, ...ofAnswers(block.questions[0], block.promises, block.ceiling, language, t)];
+      const key = JSON.stringify([sentences, notes, fit ? "" : i]);
       const one = found.get(key) ?? { questions: [], names: [], sentences: fit ? sentences : [guesses[i]], notes, fit };
       found.set(key, one);
       one.questions.push(id);
@@ -103,17 +105,38 @@ function toldOf(/** @type {Fit | undefined} */ fit, /** @type {boolean} */ isSou
   return { sentences: [...(isSilent ? [say("silent", { silent: people(fit.silent) })] : []), say("fits", { own: people(fit.own), other: people(fit.other) })], notes: all };
 }
 
+/** Return how far a suspicion of each answer can rise that a promise protects more than others; the proof is in label.py. */
+export function ofAnswers(
+  /** @type {Question} */ { box, choices }, /** @type {import("./survey.js").Promised[]} */ promises, /** @type {Rational | null} */ ceiling,
+  /** @type {string} */ language, /** @type {Texts} */ t,
+) {
+  return box ? [] : choices.flatMap(({ label }, s) => {
+    const rows = promises.flatMap(({ claim }) => rowBound(claim, s) ?? []), odds = [ceiling, ...rows].sort(compare)[0];
+    return rows.length && odds && compare(odds, MOST_ODDS) <= 0 ? [belief("answer_alone", odds, t, { answer: label[language] })] : [];
+  });
+}
+
+/** Return the bound on P(y|s) / P(y|x) for every other answer x, or nothing if the claim has none or is for all pairs. */
+function rowBound(/** @type {import("./audit.js").Claim} */ { level, levels = [] }, /** @type {number} */ s) {
+  const pairs = levels.map((row, x) => row.filter((_, z) => z !== x)), row = pairs[s];
+  if (!row || row.includes(null) || !pairs.flat().includes(null)) return;
+  const [p, q] = level ?? [1, 1];
+  return row.flatMap((one) => (one ? [rational(BigInt(p) * BigInt(one[0]), BigInt(q) * BigInt(one[1]))] : [])).sort(compare).slice(-1);
+}
+
+/** Return a text with the largest numbers of 100 people after a report, rounded up. */
+function belief(/** @type {string} */ name, /** @type {Rational} */ [n, d], /** @type {Texts} */ t, values = {}) {
+  const after = (/** @type {bigint} */ before) => ceilDiv(100n * n * before, d * (100n - before) + n * before);
+  return t.say("label", name, { few: after(5n), half: after(50n), ...values });
+}
+
 /** Return how far a report can raise a suspicion about the answers, and about each secret. */
 export function beliefs(/** @type {Survey} */ survey, /** @type {ReportLevel} */ level, /** @type {Texts} */ t) {
   const given = openQuestions(survey).length ? "_given" : "", { odds: known } = level.answers;
-  const belief = (/** @type {string} */ name, /** @type {Rational} */ [n, d], secret = "") => {
-    const after = (/** @type {bigint} */ before) => ceilDiv(100n * n * before, d * (100n - before) + n * before);
-    return t.say("label", name + given, { few: after(5n), half: after(50n), secret });
-  };
   return [
-    ...(known && isBounded(level) ? [belief("belief", known)] : survey.blocks.every(({ mechanism }) => isUnchanged(mechanism)) ? [] : [t.say("label", "nearly")]),
+    ...(known && isBounded(level) ? [belief(`belief${given}`, known, t)] : survey.blocks.every(({ mechanism }) => isUnchanged(mechanism)) ? [] : [t.say("label", "nearly")]),
     // A secret that is bounded as the answers themselves are needs no sentence of its own.
-    ...[...level.secrets].flatMap(([name, { odds, delta }]) => (odds && !delta[0] && compare(odds, known) && compare(odds, MOST_ODDS) <= 0 ? [belief("belief_secret", odds, name)] : [])),
+    ...[...level.secrets].flatMap(([name, { odds, delta }]) => (odds && !delta[0] && compare(odds, known) && compare(odds, MOST_ODDS) <= 0 ? [belief(`belief_secret${given}`, odds, t, { secret: name })] : [])),
   ];
 }
 

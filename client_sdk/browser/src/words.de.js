@@ -101,6 +101,7 @@ export const texts = {
     "belief_given": "Wer weiß, was Sie unverändert senden, und sich zu 50 % sicher war, was Sie auf eine andere Frage geantwortet haben, kann sich danach höchstens zu {half} % sicher sein, nie ganz sicher. Wer sich zu 5 % sicher war, kann sich danach höchstens zu {few} % sicher sein. Das gilt, was auch immer diese Person sonst weiß.",
     "belief_secret": "Wer nur die veröffentlichten Tabellen kennt und sich zu 50 % sicher war, welchen Wert „{secret}“ bei Ihnen hat, kann sich danach höchstens zu {half} % sicher sein. Wer sich zu 5 % sicher war, kann sich danach höchstens zu {few} % sicher sein. Das gilt, sofern diese Tabellen stimmen.",
     "belief_secret_given": "Wer nur die veröffentlichten Tabellen und das kennt, was Sie unverändert senden, und sich zu 50 % sicher war, welchen Wert „{secret}“ bei Ihnen hat, kann sich danach höchstens zu {half} % sicher sein. Wer sich zu 5 % sicher war, kann sich danach höchstens zu {few} % sicher sein. Das gilt, sofern diese Tabellen stimmen.",
+    "answer_alone": "Wer sich zu 50 % sicher war, dass Sie „{answer}“ geantwortet haben, kann sich allein durch das Ergebnis zu dieser Frage höchstens zu {half} % sicher werden. Wer sich zu 5 % sicher war, kann sich danach höchstens zu {few} % sicher sein. Das gilt, was auch immer diese Person sonst weiß.",
     "part_sent": "Was dieses Gerät verlässt",
     "part_questions": "Frage für Frage",
     "part_limits": "Grenzen für alles zusammen",

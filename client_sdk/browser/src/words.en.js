@@ -101,6 +101,7 @@ export const texts = {
     "belief_given": "Someone who knows what you send as it is, and was 50% sure how you answered one of the other questions, can become {half}% sure at most, never certain. Someone who was 5% sure can become {few}% sure at most. This holds whatever else they know.",
     "belief_secret": "Someone who knows only the published tables, and was 50% sure of your “{secret}”, can become {half}% sure at most. Someone who was 5% sure can become {few}% sure at most. This holds as long as these tables are true.",
     "belief_secret_given": "Someone who knows only the published tables and what you send as it is, and was 50% sure of your “{secret}”, can become {half}% sure at most. Someone who was 5% sure can become {few}% sure at most. This holds as long as these tables are true.",
+    "answer_alone": "Someone who was 50% sure that you answered “{answer}” can become {half}% sure at most from the result about this question alone. Someone who was 5% sure can become {few}% sure at most. This holds whatever else they know.",
     "part_sent": "What leaves this device",
     "part_questions": "Question by question",
     "part_limits": "Limits for all of it together",

@@ -101,6 +101,7 @@ export const texts = {
     "belief_given": "Quien conoce lo que usted envía sin cambios y estaba seguro al 50 % de lo que usted respondió a otra pregunta puede llegar a estarlo como mucho al {half} %, nunca del todo. Quien estaba seguro al 5 % puede llegar a estarlo como mucho al {few} %. Esto vale sepa lo que sepa además esa persona.",
     "belief_secret": "Quien solo conoce las tablas publicadas y estaba seguro al 50 % de qué «{secret}» tiene usted puede llegar a estarlo como mucho al {half} %. Quien estaba seguro al 5 % puede llegar a estarlo como mucho al {few} %. Esto vale siempre que estas tablas sean ciertas.",
     "belief_secret_given": "Quien solo conoce las tablas publicadas y lo que usted envía sin cambios, y estaba seguro al 50 % de qué «{secret}» tiene usted, puede llegar a estarlo como mucho al {half} %. Quien estaba seguro al 5 % puede llegar a estarlo como mucho al {few} %. Esto vale siempre que estas tablas sean ciertas.",
+    "answer_alone": "Quien estaba seguro al 50 % de que usted respondió «{answer}» puede llegar a estarlo como mucho al {half} % solo por el resultado sobre esta pregunta. Quien estaba seguro al 5 % puede llegar a estarlo como mucho al {few} %. Esto vale sepa lo que sepa además esa persona.",
     "part_sent": "Qué sale de este dispositivo",
     "part_questions": "Pregunta por pregunta",
     "part_limits": "Límites para todo en conjunto",

@@ -101,6 +101,7 @@ export const texts = {
     "belief_given": "Quelqu’un qui connaît ce que vous envoyez tel quel, et qui était sûr à 50 % de ce que vous avez répondu à une autre question, peut en devenir sûr à {half} % au plus, jamais tout à fait sûr. Quelqu’un qui en était sûr à 5 % peut en devenir sûr à {few} % au plus. Cela vaut quoi que cette personne sache par ailleurs.",
     "belief_secret": "Quelqu’un qui connaît seulement les tableaux publiés, et qui était sûr à 50 % de votre « {secret} », peut en devenir sûr à {half} % au plus. Quelqu’un qui en était sûr à 5 % peut en devenir sûr à {few} % au plus. Cela vaut à condition que ces tableaux soient exacts.",
     "belief_secret_given": "Quelqu’un qui connaît seulement les tableaux publiés et ce que vous envoyez tel quel, et qui était sûr à 50 % de votre « {secret} », peut en devenir sûr à {half} % au plus. Quelqu’un qui en était sûr à 5 % peut en devenir sûr à {few} % au plus. Cela vaut à condition que ces tableaux soient exacts.",
+    "answer_alone": "Quelqu’un qui était sûr à 50 % que vous avez répondu « {answer} » peut en devenir sûr à {half} % au plus par le seul résultat sur cette question. Quelqu’un qui en était sûr à 5 % peut en devenir sûr à {few} % au plus. Cela vaut quoi que cette personne sache par ailleurs.",
     "part_sent": "Ce qui quitte cet appareil",
     "part_questions": "Question par question",
     "part_limits": "Limites pour l’ensemble",

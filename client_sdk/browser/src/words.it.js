@@ -101,6 +101,7 @@ export const texts = {
     "belief_given": "Chi conosce ciò che lei invia invariato, ed era sicuro al 50 % di ciò che lei ha risposto a un’altra domanda, può arrivare al massimo a {half} % di sicurezza, mai alla certezza. Chi ne era sicuro al 5 % può arrivare al massimo a {few} % di sicurezza. Questo vale qualunque altra cosa quella persona sappia.",
     "belief_secret": "Chi conosce solo le tabelle pubblicate, ed era sicuro al 50 % di quale «{secret}» ha lei, può arrivare al massimo a {half} % di sicurezza. Chi ne era sicuro al 5 % può arrivare al massimo a {few} % di sicurezza. Questo vale purché queste tabelle siano vere.",
     "belief_secret_given": "Chi conosce solo le tabelle pubblicate e ciò che lei invia invariato, ed era sicuro al 50 % di quale «{secret}» ha lei, può arrivare al massimo a {half} % di sicurezza. Chi ne era sicuro al 5 % può arrivare al massimo a {few} % di sicurezza. Questo vale purché queste tabelle siano vere.",
+    "answer_alone": "Chi era sicuro al 50 % che lei avesse risposto «{answer}» può arrivare al massimo a {half} % di sicurezza con il solo risultato su questa domanda. Chi ne era sicuro al 5 % può arrivare al massimo a {few} % di sicurezza. Questo vale qualunque altra cosa quella persona sappia.",
     "part_sent": "Che cosa lascia questo dispositivo",
     "part_questions": "Domanda per domanda",
     "part_limits": "Limiti per tutto l’insieme",

@@ -101,6 +101,7 @@ export const texts = {
     "belief_given": "Wie weet wat u onveranderd verstuurt, en er 50% zeker van was wat u op een andere vraag hebt geantwoord, kan hoogstens {half}% zeker worden, nooit helemaal zeker. Wie 5% zeker was, kan hoogstens {few}% zeker worden. Dit geldt wat die persoon verder ook weet.",
     "belief_secret": "Wie alleen de gepubliceerde tabellen kent, en 50% zeker was van uw “{secret}”, kan hoogstens {half}% zeker worden. Wie 5% zeker was, kan hoogstens {few}% zeker worden. Dit geldt zolang deze tabellen kloppen.",
     "belief_secret_given": "Wie alleen de gepubliceerde tabellen kent en wat u onveranderd verstuurt, en 50% zeker was van uw “{secret}”, kan hoogstens {half}% zeker worden. Wie 5% zeker was, kan hoogstens {few}% zeker worden. Dit geldt zolang deze tabellen kloppen.",
+    "answer_alone": "Wie er 50% zeker van was dat u “{answer}” hebt geantwoord, kan door alleen het resultaat over deze vraag hoogstens {half}% zeker worden. Wie 5% zeker was, kan hoogstens {few}% zeker worden. Dit geldt wat die persoon verder ook weet.",
     "part_sent": "Wat dit apparaat verlaat",
     "part_questions": "Vraag voor vraag",
     "part_limits": "Grenzen voor alles samen",

@@ -107,6 +107,7 @@ export const texts = {
     "belief_given": "Kto wie, co wysyłasz bez zmian, i był pewien na 50%, jaka jest twoja odpowiedź na inne pytanie, może być potem pewien najwyżej na {half}%, nigdy całkowicie. Kto był pewien na 5%, może być potem pewien najwyżej na {few}%. Obowiązuje to, cokolwiek jeszcze wie ta osoba.",
     "belief_secret": "Kto zna tylko opublikowane tabele i był pewien na 50%, jakie jest twoje „{secret}”, może być potem pewien najwyżej na {half}%. Kto był pewien na 5%, może być potem pewien najwyżej na {few}%. Obowiązuje to, o ile te tabele są prawdziwe.",
     "belief_secret_given": "Kto zna tylko opublikowane tabele i to, co wysyłasz bez zmian, i był pewien na 50%, jakie jest twoje „{secret}”, może być potem pewien najwyżej na {half}%. Kto był pewien na 5%, może być potem pewien najwyżej na {few}%. Obowiązuje to, o ile te tabele są prawdziwe.",
+    "answer_alone": "Kto był pewien na 50%, że twoja odpowiedź to „{answer}”, może być na podstawie samego wyniku dotyczącego tego pytania pewien najwyżej na {half}%. Kto był pewien na 5%, może być potem pewien najwyżej na {few}%. Obowiązuje to, cokolwiek jeszcze wie ta osoba.",
     "part_sent": "Co opuszcza to urządzenie",
     "part_questions": "Pytanie po pytaniu",
     "part_limits": "Granice dla wszystkiego razem",

@@ -101,6 +101,7 @@ export const texts = {
     "belief_given": "Quem sabe o que você envia sem alteração, e tinha 50% de certeza do que você respondeu a outra pergunta, pode chegar a ter no máximo {half}% de certeza, nunca certeza total. Quem tinha 5% de certeza pode chegar a ter no máximo {few}% de certeza. Isso vale não importa o que mais essa pessoa saiba.",
     "belief_secret": "Quem só conhece as tabelas publicadas, e tinha 50% de certeza de qual “{secret}” você tem, pode chegar a ter no máximo {half}% de certeza. Quem tinha 5% de certeza pode chegar a ter no máximo {few}% de certeza. Isso vale desde que essas tabelas sejam verdadeiras.",
     "belief_secret_given": "Quem só conhece as tabelas publicadas e o que você envia sem alteração, e tinha 50% de certeza de qual “{secret}” você tem, pode chegar a ter no máximo {half}% de certeza. Quem tinha 5% de certeza pode chegar a ter no máximo {few}% de certeza. Isso vale desde que essas tabelas sejam verdadeiras.",
+    "answer_alone": "Quem tinha 50% de certeza de que você respondeu “{answer}” pode chegar a ter no máximo {half}% de certeza só com o resultado sobre esta pergunta. Quem tinha 5% de certeza pode chegar a ter no máximo {few}% de certeza. Isso vale não importa o que mais essa pessoa saiba.",
     "part_sent": "O que sai deste aparelho",
     "part_questions": "Pergunta por pergunta",
     "part_limits": "Limites para tudo junto",

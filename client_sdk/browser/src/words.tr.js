@@ -101,6 +101,7 @@ export const texts = {
     "belief_given": "Değiştirilmeden gönderdiklerinizi bilen ve başka bir soruya ne yanıt verdiğinizden %50 emin olan biri, en çok %{half} emin hale gelebilir, hiçbir zaman tam emin olamaz. %5 emin olan biri, en çok %{few} emin hale gelebilir. Bu, o kişi başka ne bilirse bilsin geçerlidir.",
     "belief_secret": "Yalnızca yayımlanmış tabloları bilen ve “{secret}” için değerinizden %50 emin olan biri, en çok %{half} emin hale gelebilir. %5 emin olan biri, en çok %{few} emin hale gelebilir. Bu, söz konusu tablolar doğru oldukça geçerlidir.",
     "belief_secret_given": "Yalnızca yayımlanmış tabloları ve değiştirilmeden gönderdiklerinizi bilen ve “{secret}” için değerinizden %50 emin olan biri, en çok %{half} emin hale gelebilir. %5 emin olan biri, en çok %{few} emin hale gelebilir. Bu, söz konusu tablolar doğru oldukça geçerlidir.",
+    "answer_alone": "“{answer}” yanıtını verdiğinizden %50 emin olan biri, yalnızca bu soruyla ilgili sonuca bakarak en çok %{half} emin hale gelebilir. %5 emin olan biri, en çok %{few} emin hale gelebilir. Bu, o kişi başka ne bilirse bilsin geçerlidir.",
     "part_sent": "Bu cihazdan ne çıkar",
     "part_questions": "Soru soru",
     "part_limits": "Hepsinin toplamı için sınırlar",

@@ -140,7 +140,12 @@ def explain(
     template, item = _report_template(document, words), document.instructed
     told = consequences(document, [block.guess_words for block in blocks], chosen, label)
     is_fit = any(one.fit and one.fit.own[1] and not one.fit.is_plain for one in told)
-    overall = (*([label.say("fitting")] if is_fit else []), *beliefs(document, level, label))
+    has_open = bool(document.open_questions)
+    is_random = not all(block.mechanism.sends_unchanged for block in document.blocks)
+    overall = (
+        *([label.say("fitting")] if is_fit else []),
+        *beliefs(level, label, has_open=has_open, is_random=is_random),
+    )
     parts: dict[str, list[str]] = {
         "sent": [
             say("made_here"),

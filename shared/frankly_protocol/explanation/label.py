@@ -11,8 +11,8 @@ from itertools import groupby
 from math import ceil, floor
 from urllib.parse import urlsplit
 
-from frankly_protocol.audit import ReportLevel
-from frankly_protocol.blocks import Block, Question
+from frankly_protocol.audit import Claim, ReportLevel
+from frankly_protocol.blocks import Block, Promise, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation import fits
 from frankly_protocol.explanation.catalogue import Texts
@@ -100,6 +100,8 @@ def consequences(
     for block, guess in zip(document.blocks, guesses, strict=True):
         for question, fit in zip(block.questions, fits.fits(block), strict=True):
             numbers, notes = _told(fit, question.id in sources, texts)
+            if len(block.questions) == 1:
+                notes += of_answers(question, block.promises, block.ceiling, language, texts)
             key = (tuple(numbers) if fit else (guess,), tuple(notes))
             found.setdefault(key, []).append((question.id, fit))
     return tuple(
@@ -113,19 +115,50 @@ def consequences(
     )
 
 
-def beliefs(document: SurveyDocument, level: ReportLevel, texts: Texts) -> Iterator[str]:
-    """Yield how far a report can raise a suspicion about the answers, and about each secret."""
-    given = "_given" if document.open_questions else ""
+def of_answers(
+    question: Question,
+    promises: Sequence[Promise],
+    ceiling: Fraction | None,
+    language: str,
+    texts: Texts,
+) -> Iterator[str]:
+    """Yield how far a suspicion of each answer can rise that a promise protects more than others.
+
+    question : the only one of its block. promises, ceiling : those of the block; the ceiling bounds
+    odds, None if it does not. language : of the answers' labels.
+
+    If P(y|s) ≤ r·P(y|x) for all y and every other answer x, then whoever believes s with any p
+    believes it with p·P(y|s) / (p·P(y|s) + Σ_x p_x·P(y|x)) ≤ p·r / (p·r + 1 - p) after y: the p_x of
+    the other answers add up to 1 - p, and each P(y|x) is at least P(y|s)/r.
+    """
+    if question.box is not None:
+        return
+    for s, choice in enumerate(question.choices):
+        rows = [bound for promise in promises if (bound := _row_bound(promise.claim, s))]
+        if not rows:
+            continue
+        odds = min(rows if ceiling is None else [*rows, ceiling])
+        if odds <= _MOST_ODDS:
+            yield _belief("answer_alone", odds, texts, answer=choice.label[language])
+
+
+def beliefs(level: ReportLevel, texts: Texts, *, has_open: bool, is_random: bool) -> Iterator[str]:
+    """Yield how far a report can raise a suspicion about the answers, and about each secret.
+
+    has_open : True if some questions are sent as they are, without a block. is_random : False if
+    all blocks send their answers unchanged.
+    """
+    given = "_given" if has_open else ""
     if _is_bounded(level):
         yield _belief(f"belief{given}", level.answers.odds, texts)
-    elif not all(block.mechanism.sends_unchanged for block in document.blocks):
+    elif is_random:
         yield texts.say("nearly")
     for name, secret in level.secrets.items():
         # A secret that is bounded as the answers themselves are needs no sentence of its own.
         if secret.odds is None or secret.delta or secret.odds == level.answers.odds:
             continue
         if secret.odds <= _MOST_ODDS:
-            yield _belief(f"belief_secret{given}", secret.odds, texts, name)
+            yield _belief(f"belief_secret{given}", secret.odds, texts, secret=name)
 
 
 def host_of(document: SurveyDocument) -> str:
@@ -206,11 +239,24 @@ def _people(chance: Fraction) -> str:
     return ">99" if n == 100 and chance < 1 else str(n)
 
 
-def _belief(name: str, odds: Fraction | None, texts: Texts, secret: str = "") -> str:
+def _row_bound(claim: Claim, s: int) -> Fraction | None:
+    """Return the bound on P(y|s) / P(y|x) for every other answer x, or None if the claim has none.
+
+    Also None if the claim is for all pairs: then the bound of the whole report says enough.
+    """
+    levels = claim.levels or ()
+    pairs = [(x, one) for x, row in enumerate(levels) for z, one in enumerate(row) if z != x]
+    row, rest = [one for x, one in pairs if x == s], [one for x, one in pairs if x != s]
+    if not row or None in row or None not in rest:
+        return None
+    return Fraction(*(claim.level or (1, 1))) * max(Fraction(*one) for one in row if one)
+
+
+def _belief(name: str, odds: Fraction | None, texts: Texts, **values: str) -> str:
     assert odds is not None  # noqa: S101 - the callers have checked it
 
     def after(before: int) -> int:
         """Return the largest number of 100 people after a report, rounded up."""
         return ceil(100 * odds * before / (100 - before + odds * before))
 
-    return texts.say(name, few=after(5), half=after(50), secret=secret)
+    return texts.say(name, few=after(5), half=after(50), **values)

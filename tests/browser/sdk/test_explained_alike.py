@@ -27,6 +27,7 @@ from tests.frankly_protocol.audit.definitions import LARGE_FORMS
 from tests.frankly_protocol.every_kind import form_block
 from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_sdk.fakes import payable_survey
+from tests.frankly_sdk.test_explained_levels import ONE_SIDED
 from tests.frankly_sdk.texts import BAD as BAD_TEXTS
 from tests.frankly_sdk.told import Told
 
@@ -49,6 +50,7 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
     surveys += [*PERMUTED, *reports.documents(17, 30)]
     # Documents whose explanation is compared with the law of their reports.
     surveys += [Told.of(seed).document for seed in range(60)]
+    surveys += [made().document for made in ONE_SIDED]
     surveys += [
         asked(),
         asked(*SIGNS_ALWAYS),
@@ -87,6 +89,7 @@ def test_surveys_are_explained_in_the_same_words_in_every_language(
         *PERMUTED,
         *INSTRUCTED,
         *(Told.of(seed).document for seed in range(24)),
+        *(made().document for made in ONE_SIDED),
         asked(*SIGNS_ALWAYS),
         survey(form(AGE), replace(form(*DRUGS), id="b")),
         *(survey(form_block(form)) for form in FORMS[:4]),
