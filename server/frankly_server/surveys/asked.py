@@ -2,7 +2,6 @@
 """How many of its questions a survey asks a person."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frankly_protocol.asking import Asking
@@ -29,31 +28,6 @@ def asks_less(blocks: Sequence[Block], *, as_drawn: bool = False) -> bool:
     """
     asking = Asking(blocks, as_drawn)
     return asking.mean < asking.groups
-
-
-@dataclass(frozen=True, slots=True)
-class AskedChoice:
-    """What an admin chooses between.
-
-    drawn : in words, how many questions of the form are asked if only those drawn are; "" if every
-    plan asks everything. is_most : True if that is more than half of them.
-    """
-
-    drawn: str
-    is_most: bool
-
-
-def asked_choice(document: SurveyDocument) -> AskedChoice:
-    """Return the choice between asking what is drawn, and everything, for a form."""
-    asking = Asking(document.blocks, as_drawn=True)
-    if not asks_less(document.blocks, as_drawn=True):
-        return AskedChoice("", is_most=True)
-    mean = f"{float(asking.mean):.1f}".removesuffix(".0")
-    number = mean if asking.mean == asking.most else f"on average {mean}, at most {asking.most},"
-    return AskedChoice(
-        f"each person is asked {number} of your {asking.groups} questions",
-        is_most=2 * asking.mean > asking.groups,
-    )
 
 
 def without_refusal(document: SurveyDocument) -> tuple[str, ...]:

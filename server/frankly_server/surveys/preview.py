@@ -27,16 +27,13 @@ from frankly_server.scales import linear_row, number_span, wanted_figures
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, request_of, time_slices
 from frankly_server.surveys.priors import block_request
+from frankly_server.surveys.strengths import STOPS
 
 REPORTS: Final = (500, 5_000, 50_000)
 OFFERED: Final = ("optimal", "grr", "oue", "subset-selection")
 _SECONDS: Final = 4.0  # a page waits for these searches; publishing searches longer
 PREVIEW_S: Final = 40.0
 """Seconds within which a preview is complete: its searches take at most 20, then they finish."""
-LEVELS_S: Final = 20.0
-"""The same for `margins_by_level`, whose searches take about 5."""
-LEVELS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
-"""Levels in nats that pages compare."""
 
 Timer = Callable[[], float]
 
@@ -161,14 +158,10 @@ def frontier(
 
 
 def by_level(
-    block: BlockDefinition,
-    timer: Timer = time.monotonic,
-    people: int | None = None,
-    reports: int | None = None,
+    block: BlockDefinition, timer: Timer = time.monotonic, people: int | None = None
 ) -> list[LevelRow]:
     """Return rows for the block's level, then for other levels until a few seconds have passed.
 
-    reports : number of reports for which the margins are computed; `comparison_point` by default.
     Empty for a block without a single level (several notions, alip, dpv). Levels without a
     mechanism are left out, as are those at which some shares cannot be estimated.
     """
@@ -176,7 +169,7 @@ def by_level(
         return []
     deadline, row_by_level = timer() + _SECONDS, {}
     # The block's level comes first, so that the table has it even if time runs out.
-    for level in (block.epsilon, *LEVELS):
+    for level in (block.epsilon, *STOPS):
         if timer() > deadline or Decimal(level) in row_by_level:
             continue
         update = {"epsilon": level, "accept_identity": True, "accept_unidentifiable": True}
@@ -184,9 +177,7 @@ def by_level(
             drafted = draft_block(
                 block.model_copy(update=update), block.id, Limits.within(_SECONDS / 4, timer)
             )
-            margin = margin_of(
-                drafted.block.numbered_mechanism, drafted.block.design_prior, people, reports
-            )
+            margin = margin_of(drafted.block.numbered_mechanism, drafted.block.design_prior, people)
         except InvalidInput:
             continue
         if margin is not None:
@@ -194,11 +185,6 @@ def by_level(
                 level, margin, drafted.design.information, is_current=level == block.epsilon
             )
     return [row_by_level[level] for level in sorted(row_by_level)]
-
-
-def margins_by_level(block: BlockDefinition, reports: int) -> list[LevelRow]:
-    """Return `by_level` with margins at a number of reports, for the wizard."""
-    return by_level(block, reports=reports)
 
 
 def planned(
@@ -298,17 +284,11 @@ def wanted_plan(stated: Stated) -> WantedPlan:
 
 
 def margin_of(
-    mechanism: Mechanism,
-    prior: tuple[int, ...] | None,
-    people: int | None,
-    reports: int | None = None,
+    mechanism: Mechanism, prior: tuple[int, ...] | None, people: int | None
 ) -> float | None:
-    """Return the largest half-width at `reports`; None if a share cannot be estimated.
-
-    reports : a number of reports; `comparison_point` by default.
-    """
+    """Return the largest half-width at `comparison_point`; None if a share cannot be estimated."""
     plan = planned(mechanism, prior, people)
-    return None if plan is None else plan.margin(reports or comparison_point(people))
+    return None if plan is None else plan.margin(comparison_point(people))
 
 
 def previewed(block: BlockDefinition, timer: Timer = time.monotonic) -> DraftedBlock:

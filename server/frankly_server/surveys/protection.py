@@ -10,9 +10,11 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
+from frankly_protocol.audit import parse_epsilon
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -26,6 +28,8 @@ from frankly_server.surveys.question_definition import QuestionDefinition
 
 BACKSTOP: Final = "2.9957"
 """ln 20, rounded down: default ceiling in nats, in case the prior is false."""
+_OPEN: Final = "inf"
+"""Level in survey files for a pair of answers without a promise."""
 NOTIONS: Final = ("lip", "secret-ldp", "alip", "srlip", "rldp")
 """Notions that the step offers for a secret other than the answer (ldp protects the answer). pml
 and pmc are one-sided alip under their own names."""
@@ -41,7 +45,7 @@ class Protection:
     id of the question that is the secret; None if no question asks for the secret. together : ids
     of further questions that are randomised with this one. backstop : LDP level of the answer in
     nats, in addition to the notion, or None. source : origin of the counts. public : the admin's
-    statement that the counts are public.
+    statement that the counts are public. one : id of the only choice that is sensitive, or None.
     """
 
     levels: Mapping[str, Any]
@@ -55,6 +59,7 @@ class Protection:
     accept_identity: bool = False
     other: str | None = None
     together: tuple[str, ...] = ()
+    one: str | None = None
 
     @property
     def notion(self) -> str:
@@ -79,6 +84,9 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     block |= {"mechanism": protection.mechanism, "objective": protection.objective}
     if protection.accept_identity:
         block["accept_identity"] = True
+    if protection.one is not None:
+        block |= _of_one_answer(block, protection.one, protection.levels.get("epsilon", ""))
+        return with_budget(edited)
     if protection.secret is None and protection.other is None:
         block |= {"notion": "ldp", "epsilon": protection.levels.get("epsilon", "")}
         return with_budget(edited)
@@ -87,6 +95,45 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     if protection.backstop is not None:
         block["ceiling_cap"] = protection.backstop
     return with_budget(edited)
+
+
+def sensitive_answer(block: BlockDefinition) -> tuple[str, str] | None:
+    """Return the only answer that a block protects, and its level in nats; None for other protections."""
+    if block.notion != "metric-ldp" or len(block.questions) > 1 or block.prior is not None:
+        return None
+    ids = [choice.id for choice in block.questions[0].choices]
+    for choice_id, row in zip(ids, block.epsilons, strict=True):
+        level = next((level for level in row if level not in (None, _OPEN)), None)
+        if level is not None and block.epsilons == _levels_of_one(ids, choice_id, level):
+            return choice_id, level
+    return None
+
+
+def _levels_of_one(ids: Sequence[str], sensitive: str, level: str) -> tuple[tuple[str, ...], ...]:
+    """Return the level of each answer (row) against each other: only the row of one is limited."""
+    return tuple(
+        tuple(level if row == sensitive != column else _OPEN for column in ids) for row in ids
+    )
+
+
+def _of_one_answer(block: Draft, sensitive: str, level: str) -> Draft:
+    """Return the protection of one answer: nobody becomes much surer of it, but perhaps of the others.
+
+    The ceiling limits what any report says about any answer, so that devices can afford it.
+    """
+    if len(block["questions"]) > 1:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "one answer can be protected only in a question that is randomised by itself",
+            "together",
+        )
+    ids = [choice["id"] for choice in block["questions"][0]["choices"]]
+    if sensitive not in ids:
+        raise InvalidInput(Problem.FIELD_MISSING, "choose the answer that is sensitive", "one")
+    nats = parse_epsilon(level)
+    rows = [list(row) for row in _levels_of_one(ids, sensitive, level)]
+    cap = BACKSTOP if nats <= Fraction(BACKSTOP) else level
+    return {"notion": "metric-ldp", "epsilons": rows, "ceiling_cap": cap}
 
 
 def main_question(block: BlockDefinition) -> QuestionDefinition:
@@ -98,17 +145,20 @@ def main_question(block: BlockDefinition) -> QuestionDefinition:
 
 def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
     """Return the features of the block that saving the page's form would remove."""
-    cap, prior = block.ceiling_cap, block.prior
+    cap, prior, one = block.ceiling_cap, block.prior, sensitive_answer(block)
+    usual = BACKSTOP if one is None or Fraction(one[1]) <= Fraction(BACKSTOP) else one[1]
     features = {
         "several notions at once": bool(block.notions),
         f"the notion {block.notion}": block.notion is not None
-        and block.notion not in ("ldp", *NOTIONS, *ONE_SIDED),
+        and block.notion not in ("ldp", *NOTIONS, *ONE_SIDED)
+        and one is None,
         "further priors": bool(block.priors),
         "an expected distribution of the answers": prior is not None and prior.secret is None,
         "plausible truths": block.truths is not None,
-        # The form has one ceiling, and only for blocks with counts.
+        # The form has one ceiling, and none for the answer itself.
         f"a ceiling of {cap} nats": cap is not None
-        and (block.notion == "ldp" or Decimal(cap) != Decimal(BACKSTOP)),
+        and (block.notion == "ldp" or Decimal(cap) != Decimal(usual)),
+        "no ceiling": one is not None and cap is None,
         "a ball of another order than 2": block.robust is not None
         and Decimal(block.robust.order) != 2,
         "the objective hamming": block.objective == "hamming",

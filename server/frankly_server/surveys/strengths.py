@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strengths of a protection in words, for the wizard: what a level means for one respondent."""
+"""Strengths of a protection: the named stops of the slider, which mean the same under every notion.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+A stop bounds how much a report can change the odds between two answers, or two values of the secret.
+"""
+
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
-from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.preview import LEVELS, LevelRow
-
-_WORDS: Final = (
+STOPS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
+"""Bounds on the odds in nats of log-odds, the strongest protection first."""
+WORDS: Final = (
     "Extremely strong",
     "Very strong",
     "Strong",
@@ -18,54 +18,39 @@ _WORDS: Final = (
     "Weak",
     "Very weak",
 )
-_OF_ODDS: Final = ("ldp", "secret-ldp", "rldp")
+"""The names of the stops, in the same order."""
+FACTORS: Final = tuple(
+    f"{Decimal(nats).exp().quantize(Decimal('0.1'), ROUND_CEILING)}" for nats in STOPS
+)
+"""The largest changes of the odds at the stops, rounded up, in the same order."""
+_OF_ODDS: Final = ("ldp", "metric-ldp", "secret-ldp", "rldp")
 _OF_BELIEF: Final = ("lip", "srlip")
 
 
-@dataclass(frozen=True, slots=True)
-class Strength:
-    """A level with its meaning.
+def level_at(stop: int, notion: str) -> str:
+    """Return the level of a notion at a stop, in nats.
 
-    epsilon : nats. sure : largest probability, in percent and rounded up, of one of two values of the
-    secret after the report, if they were equally likely before. factor : largest change of their
-    odds, rounded up. Both are None under a notion that does not bound them by epsilon alone.
-    margin : share at the planned number of reports, None if it is unknown.
+    Under LIP each of two beliefs changes by at most e^ε, so that their odds change by at most e^2ε;
+    under the other notions with one level the odds themselves change by at most e^ε.
     """
-
-    epsilon: str
-    words: str
-    sure: str | None
-    factor: str | None
-    margin: float | None
+    nats = Decimal(STOPS[stop])
+    return f"{(nats / 2 if notion in _OF_BELIEF else nats).normalize():f}"
 
 
-def strengths(block: BlockDefinition, rows: Iterable[LevelRow]) -> list[Strength]:
-    """Return the levels that the wizard offers, weakest last.
+def stop_of(epsilon: str | None, notion: str | None) -> int | None:
+    """Return the stop that a level is at or next to; None for a notion without a bound on the odds alone.
 
-    rows : margins by level, as far as they are known (`preview.by_level`).
+    A level between two stops counts as the weaker one, so that a name never says too much.
     """
-    margins = {Decimal(row.epsilon): row.margin for row in rows}
-    return [
-        Strength(level, words, sure, factor, margins.get(Decimal(level)))
-        for level, words in zip(LEVELS, _WORDS, strict=True)
-        for sure, factor in [meaning(level, block.notion)]
-    ]
-
-
-def meaning(epsilon: str, notion: str | None) -> tuple[str, str] | tuple[None, None]:
-    """Return the largest certainty in percent from even odds, and the largest change of the odds.
-
-    Under LDP the odds change by at most e^ε, so that 1/2 grows to at most e^ε/(1 + e^ε). Under LIP
-    each of the two beliefs changes by at most e^ε instead, under the prior of the counts; their
-    odds change by at most the square, from even odds too. Both are rounded up.
-    """
-    factor = Decimal(epsilon).exp()
-    if notion in _OF_BELIEF:
-        factor **= 2
-    elif notion not in _OF_ODDS:
-        return None, None
-    sure = factor / (1 + factor)
-    return (
-        f"{(sure * 100).quantize(Decimal(1), ROUND_CEILING)}",
-        f"{factor.quantize(Decimal('0.1'), ROUND_CEILING)}",
+    if epsilon is None or notion not in (*_OF_ODDS, *_OF_BELIEF):
+        return None
+    levels = [Decimal(level_at(stop, notion)) for stop in range(len(STOPS))]
+    return next(
+        (stop for stop, level in enumerate(levels) if Decimal(epsilon) <= level), len(levels) - 1
     )
+
+
+def strength_of(epsilon: str | None, notion: str | None) -> str | None:
+    """Return the name of a level; None as in `stop_of`."""
+    stop = stop_of(epsilon, notion)
+    return None if stop is None else WORDS[stop]

@@ -85,11 +85,12 @@ def drafted(
 class ExpectedRow:
     """What to expect of a question or table of a draft, for each of `answer_points`.
 
-    text : its questions. about : numbers of reports about it. figure : what is wanted of it
+    questions : their ids. text : their words. about : numbers of reports about it. figure : what is wanted of it
     (`WantedPlan`). margins : half-widths at 95% of that figure, the widest of several; None if there
     are no reports, or some figure cannot be estimated. is_number : False for margins of shares.
     """
 
+    questions: tuple[str, ...]
     text: str
     about: tuple[int, ...]
     figure: str
@@ -116,8 +117,8 @@ def expectations(
         margins = tuple(
             None if plan is None or n < 1 else (wanted.span or 1) * plan.margin(n) for n in about
         )
-        text = text_of(stated.questions, document)
-        rows.append(ExpectedRow(text, about, wanted.figure, margins, stated.is_number))
+        ids, text = tuple(one.id for one in stated.questions), text_of(stated.questions, document)
+        rows.append(ExpectedRow(ids, text, about, wanted.figure, margins, stated.is_number))
     return document, rows
 
 

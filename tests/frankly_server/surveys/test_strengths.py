@@ -1,67 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strengths in words: the certainty and the factor that the wizard states for a level."""
+"""The stops of the slider: what each means under every notion, and the names of levels."""
 
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 
 import pytest
 from frankly_protocol.audit import exp_lower
-from frankly_server.surveys.definition import parse_value
-from frankly_server.surveys.editing import new_draft
-from frankly_server.surveys.preview import LEVELS, margins_by_level
-from frankly_server.surveys.strengths import meaning, strengths
+from frankly_server.surveys.strengths import FACTORS, STOPS, WORDS, level_at, stop_of, strength_of
 
-# Known by hand: e = 2.718…, so that even odds become e : 1, and under LIP e² : 1.
-KNOWN = [
-    ("1", "ldp", ("74", "2.8")),
-    ("1", "lip", ("89", "7.4")),
-    ("0.25", "secret-ldp", ("57", "1.3")),
-    ("0.25", "srlip", ("63", "1.7")),
-    ("4", "rldp", ("99", "54.6")),
-    ("4", "lip", ("100", "2981.0")),
-    # One side, a δ or several levels: e^ε bounds neither the belief nor the odds.
-    ("1", "pml", (None, None)),
-    ("1", "dp", (None, None)),
-    ("1", "alip", (None, None)),
-    ("1", None, (None, None)),
+NAMED = [
+    ("1", "ldp", "Strong"),
+    ("0.5", "lip", "Strong"),  # two beliefs may each change by e^0.5
+    ("1", "lip", "Moderate"),
+    ("1.01", "ldp", "Fairly strong"),  # between two stops: the weaker one
+    ("0.01", "metric-ldp", "Extremely strong"),
+    ("10", "rldp", "Very weak"),
+    # One side, a δ or two levels: no single number bounds the odds.
+    ("1", "pml", None),
+    ("1", "dp", None),
+    ("1", "alip", None),
+    (None, "dpv", None),
+    ("1", None, None),
 ]
 
 
-@pytest.mark.parametrize(("epsilon", "notion", "meant"), KNOWN)
-def test_the_meaning_of_a_level(
-    epsilon: str, notion: str | None, meant: tuple[str | None, str | None]
-) -> None:
-    assert meaning(epsilon, notion) == meant
+@pytest.mark.parametrize(("epsilon", "notion", "name"), NAMED)
+def test_the_name_of_a_level(epsilon: str | None, notion: str | None, name: str | None) -> None:
+    assert strength_of(epsilon, notion) == name
 
 
-@pytest.mark.parametrize("epsilon", LEVELS)
-def test_no_report_makes_anybody_surer(epsilon: str) -> None:
-    """Over a grid of two-valued channels at the level, the largest posterior of even odds.
+@pytest.mark.parametrize("stop", range(len(STOPS)))
+def test_a_stop_means_the_same_under_every_notion(stop: int) -> None:
+    """Over a grid of two-valued channels within the level, odds change by no more than the factor.
 
-    Under LIP the counts may say anything else of the two values.
+    Under LIP the counts may say anything of how common the two values are.
     """
-    (ldp, ldp_odds), (lip, lip_odds) = (
-        (Fraction(str(sure)) / 100, Fraction(str(odds)))
-        for sure, odds in (meaning(epsilon, notion) for notion in ("ldp", "lip"))
-    )
-    e = exp_lower(Fraction(epsilon))
+    factor = Fraction(FACTORS[stop])
+    assert Decimal(FACTORS[stop]) - Decimal(STOPS[stop]).exp() < Decimal("0.1")
+    ldp, lip = (exp_lower(Fraction(level_at(stop, notion))) for notion in ("ldp", "lip"))
     grid = [Fraction(k, 40) for k in range(41)]
     for p, q in product(grid, grid):  # the report's probability under either answer
         if not p + q:
             continue
-        posterior = p / (p + q)
-        if p <= e * q:
-            assert posterior <= ldp
-            assert p <= ldp_odds * q
+        if p <= ldp * q:
+            assert p <= factor * q
         marginals = [p * held + q * (1 - held) for held in (Fraction(k, 20) for k in range(1, 20))]
-        if any(all(m <= e * side and side <= e * m for side in (p, q)) for m in marginals):
-            assert posterior <= lip
-            assert p <= lip_odds * q
+        if any(all(m <= lip * side and side <= lip * m for side in (p, q)) for m in marginals):
+            assert p <= factor * q
 
 
-def test_margins_are_those_of_the_planned_number() -> None:
-    block = parse_value(new_draft("A", "a", "en", "B?", ["No", "Yes"])).blocks[0]
-    few, many = (strengths(block, margins_by_level(block, n)) for n in (100, 10_000))
-    margins = [strength.margin for strength in few if strength.margin is not None]
-    assert margins == pytest.approx([10 * (strength.margin or 0) for strength in many])
-    assert margins == sorted(margins, reverse=True)
+def test_a_stop_is_found_again() -> None:
+    for stop, notion in product(range(len(STOPS)), ("ldp", "lip", "srlip", "rldp", "secret-ldp")):
+        assert stop_of(level_at(stop, notion), notion) == stop
+    assert len(STOPS) == len(WORDS) == len(FACTORS)

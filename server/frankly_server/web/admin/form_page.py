@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Protection, margins and trial pages of a survey whose questions are one form."""
+"""Margins and trial pages of the questions that are protected together."""
 
 from typing import Any
 
-from flask import Response, request
+from flask import Response
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
-from frankly_server.surveys.asked import asked_choice, asks, without_refusal
+from frankly_server.surveys.asked import without_refusal
+from frankly_server.surveys.definition import FORM_ID
 from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.published import form_notes
 from frankly_server.surveys.trial import TRIAL_S, answer_points, expectations, rehearse
@@ -28,7 +29,6 @@ def form_page(
     now = services.surveys.now().replace(minute=0, second=0, microsecond=0)
     try:
         definition = services.surveys.next_version(survey.definition, survey.id)
-        values["ask"] = asks(definition)
         document, rows = search_once(
             services, expectations, definition, now, services.settings.public_url, seconds=TRIAL_S
         )
@@ -36,7 +36,6 @@ def form_page(
             *(note for block in document.blocks for note in form_notes(block, document)),
             *without_refusal(document),
         ]
-        values["asked"] = asked_choice(document)
         if tab == "margins":
             values["margins"], values["least"] = rows, document.min_reports
             values["larger_minimum"] = larger_minimum(
@@ -46,14 +45,12 @@ def form_page(
             values["rehearsal"] = rehearse(document, answers)
     except InvalidInput as fault:
         refused = refused or fault
-    form = survey.definition.form
     return show(
         "form.html",
         survey,
         tab,
         refused,
-        form=form,
-        entered=request.form if refused else {},
+        block=FORM_ID,
         given=answers or {},
         points=answer_points(survey.definition),
         **values,

@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys.definition import BlockDefinition
+from frankly_server.surveys.definition import FORM_ID, BlockDefinition
 from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.preview import (
@@ -27,7 +27,7 @@ from frankly_server.surveys.trial import TRIAL_S, drafted, rehearse, tried
 from frankly_server.web import reading
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.forms import by_key, choice, field, require_only, takes
-from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, show, survey_view
+from frankly_server.web.admin.survey_page import OpenedSurvey, asked_part, show, survey_view
 from frankly_server.web.searching import search, search_once
 
 _SHOWN = 16  # a larger table of probabilities does not fit on a page
@@ -39,8 +39,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/margins")
     @survey_view(services, "viewer")
     def margins(survey: OpenedSurvey) -> Response:
-        reading.query(("block", "population") if survey.definition.blocks else ())
-        if not survey.definition.blocks:
+        reading.query(("block", "population"))
+        if asked_part(survey) == FORM_ID:
             return form_page(services, survey, "margins")
         try:
             return _margins(services, survey, _people())
@@ -53,7 +53,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @survey_view(services, "viewer")
     def trial(survey: OpenedSurvey) -> Response:
         reading.query(("block",))
-        if not survey.definition.blocks:
+        if asked_part(survey) == FORM_ID:
             return form_page(services, survey, "try")
         return _shown(services, survey)
 
@@ -62,12 +62,13 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @takes("what", "block", "answer", "q-")
     def try_answers(survey: OpenedSurvey) -> Response:
         what = choice("what", ("form", "everybody"), "form")
-        if survey.definition.blocks and what == "everybody":
+        is_form = asked_part(survey) == FORM_ID
+        if what == "everybody" and not is_form:
             require_only("what", "block", "answer")
             return _shown(services, survey, everybody_says=field("answer"))
-        require_only("what", *(("block",) if survey.definition.blocks else ()), "q-")
+        require_only("what", "block", "q-")
         answers = by_key("q-", [question.id for question in survey.definition.questions])
-        if not survey.definition.blocks:
+        if is_form:
             return form_page(services, survey, "try", answers)
         return _shown(services, survey, answers=answers)
 
@@ -159,7 +160,7 @@ def _shown(
 
 
 def _definition(survey: OpenedSurvey) -> BlockDefinition:
-    block_id = asked_block(survey)
+    block_id = asked_part(survey)
     return next(block for block in survey.definition.blocks if block.id == block_id)
 
 

@@ -15,7 +15,7 @@ from frankly_server.services import Services
 from frankly_server.store import AuditEvent
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.surveys import Summary
-from frankly_server.surveys.definition import SurveyDefinition, parse_value
+from frankly_server.surveys.definition import FORM_ID, SurveyDefinition, parse_value
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.survey_state import shown_state
 from frankly_server.web import reading
@@ -29,9 +29,9 @@ PLACES: Final[dict[str, Tabs]] = {
     "Design": (
         ("questions", "1 Questions", "viewer"),
         ("protection", "2 Protection", "viewer"),
-        ("margins", "3 Margins", "viewer"),
-        ("try", "4 Try it", "viewer"),
-        ("publish", "5 Publish", "viewer"),
+        ("try", "3 Try it", "viewer"),
+        ("publish", "4 Publish", "viewer"),
+        ("margins", "Margins", "viewer"),
         ("file", "File", "viewer"),
     ),
     "Run": (
@@ -78,6 +78,13 @@ class OpenedSurvey:
     def draft(self) -> Draft:
         """The definition as plain values, for editing."""
         return dict(loads(self.definition.to_json()))
+
+    @property
+    def parts(self) -> list[tuple[str, str]]:
+        """What is protected by itself, with a name: each block, then the questions of the form together."""
+        language, form = self.definition.languages[0], self.definition.form
+        blocks = [(one.id, one.questions[0].text[language]) for one in self.definition.blocks]
+        return blocks if form is None else [*blocks, (FORM_ID, "The questions protected together")]
 
     def path(self, tab: str = "") -> str:
         """Return the path of one of the survey's pages."""
@@ -173,15 +180,15 @@ def by_language(survey: OpenedSurvey, name: str) -> dict[str, str]:
     return by_key(f"{name}-", survey.definition.languages)
 
 
-def asked_block(survey: OpenedSurvey) -> str:
-    """Return the id of the block in the form or query, or of the first block if there is none.
+def asked_part(survey: OpenedSurvey) -> str:
+    """Return the id of the part in the form or query, or of the first part if there is none.
 
     Raises InvalidInput(survey_unknown) for any other name.
     """
-    ids = [block.id for block in survey.definition.blocks]
-    # The address of a form may name another block than the form itself.
+    ids = [name for name, _ in survey.parts]
+    # The address of a form may name another part than the form itself.
     sent = request.form if request.method == "POST" else request.args
-    block_id = sent.get("block", ids[0] if ids else "")
-    if block_id not in ids:
+    part = sent.get("block", ids[0])
+    if part not in ids:
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such question", "block")
-    return block_id
+    return part

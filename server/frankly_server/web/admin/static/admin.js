@@ -25,17 +25,64 @@ if (job) {
   setTimeout(follow, 500);
 }
 
-// Fields appear when the choice that needs them is made, and a number belongs to "Another level".
-for (const choice of document.querySelectorAll("[data-opens]")) {
-  const fields = document.getElementById(choice.dataset.opens);
-  choice.addEventListener("change", () => { fields.open = true; });
-  if (choice.value === "other") fields.addEventListener("input", () => { choice.checked = true; });
-}
-
 // A field that counts only with one choice makes this choice when something is entered.
 for (const field of document.querySelectorAll("[data-chooses]")) {
   const choice = document.getElementById(field.dataset.chooses);
   field.addEventListener("input", () => { choice.checked ||= field.value !== ""; });
+}
+
+// The slider says its stop in words, and an exact level in the fold for experts gives way to it.
+const slider = document.querySelector("input[data-words]");
+if (slider) {
+  const words = JSON.parse(slider.dataset.words), exact = slider.form.elements.epsilon;
+  const say = () => {
+    slider.ariaValueText = words[slider.value];
+    slider.form.querySelector("output").value = exact.value ? `Exact level: ${exact.value}` : words[slider.value];
+  };
+  slider.addEventListener("input", () => { exact.value = ""; say(); });
+  exact.addEventListener("input", () => { slider.value = slider.defaultValue; say(); });
+  say();
+}
+
+// What the protection would mean is asked anew after each change of its form.
+const outlook = document.querySelector("[data-outlook]");
+if (outlook) {
+  const { form } = slider, part = (name) => outlook.querySelector(`[data-part=${name}]`), button = outlook.querySelector("button");
+  const made = (tag, text, name = "") => Object.assign(document.createElement(tag), { textContent: text, className: name });
+  const fill = ({ sentences = [], rows = [], example = "", notes = [], refused = "" }) => {
+    part("sentences").replaceChildren(...sentences.map((one) => made("li", one)));
+    part("rows").replaceChildren(...rows.map(({ text, about, margin, verdict }) => {
+      const row = document.createElement("tr"), cells = [about.toLocaleString("en"), margin, verdict].map((one, i) => made("td", one, i ? "" : "n"));
+      cells.forEach((cell, i) => { cell.dataset.th = outlook.querySelectorAll("th[scope=col]")[i + 1].textContent; });
+      row.append(Object.assign(made("th", text), { scope: "row" }), ...cells);
+      return row;
+    }));
+    part("example").textContent = example;
+    part("notes").replaceChildren(...notes.map((one) => made("p", one, "hint")));
+    part("status").textContent = refused && `Not known yet: ${refused}`;
+    part("rows").closest("div").hidden = !rows.length;
+  };
+  let latest = 0, timer;
+  const ask = async () => {
+    const mine = ++latest;
+    part("status").textContent = "Working it out …";
+    outlook.ariaBusy = "true";
+    try {
+      let told = { busy: true };
+      for (let tries = 0; told.busy && tries < 40 && mine === latest; tries++) {
+        if (tries) await new Promise((done) => setTimeout(done, 1000));
+        const answer = await fetch(button.formAction, { method: "POST", body: new FormData(form), headers: { Accept: "application/json" }, credentials: "same-origin" });
+        told = await answer.json();
+      }
+      if (mine === latest) fill(told.busy ? { refused: told.busy } : told);
+    } catch {
+      if (mine === latest) fill({ refused: "the server does not respond; reload the page." });
+    }
+    if (mine === latest) outlook.ariaBusy = "false";
+  };
+  button.hidden = true;
+  form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 300); });
+  if (!outlook.hasAttribute("data-told")) ask();
 }
 
 // Of the answers that a question can depend on, those of the chosen question are shown.
