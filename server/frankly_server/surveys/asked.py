@@ -54,8 +54,8 @@ def without_refusal(document: SurveyDocument) -> tuple[str, ...]:
     others = f" and {len(names) - len(listed)} more questions" if listed != names else ""
     return (
         f"Nobody can refuse {', '.join(listed)}{others} except by leaving, and who leaves is not counted. "
-        "Offer “Prefer not to say” (no_answer: true in the survey file): it is protected like every answer, "
-        "and its share is estimated.",
+        "Offer “Prefer not to say” (a tick at each question, no_answer: true in a survey file): it is protected "
+        "like every answer, and its share is estimated.",
     )
 
 

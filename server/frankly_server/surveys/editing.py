@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
@@ -217,28 +217,6 @@ def with_budget(draft: Draft) -> Draft:
     if odds is not None and odds <= exp_lower(Fraction(_MAX_BUDGET)):
         draft["budget"] = f"{max(Decimal(ln_up(odds)), _MIN_BUDGET).normalize():f}"
     return draft
-
-
-def nats_of_factor(text: str, field: str = "factor") -> str:
-    """Return ln of the factor in "at most … times as likely", in nats.
-
-    The result is rounded down to ten-thousandths, so that the promise is never weaker than the
-    factor. field : name of the input. Raises InvalidInput(eps_format, eps_out_of_range).
-    """
-    if not _NUMERAL.fullmatch(text):
-        raise InvalidInput(Problem.EPS_FORMAT, "write a number such as 3 or 2.5", field)
-    try:
-        # ln(0) is -Infinity, for which quantize raises InvalidOperation.
-        nats = Decimal(text).ln().quantize(Decimal("0.0001"), ROUND_FLOOR)
-    except InvalidOperation:
-        nats = Decimal(0)
-    if nats < Decimal("0.01"):
-        raise InvalidInput(
-            Problem.EPS_OUT_OF_RANGE,
-            "write a number above 1.01: at 1 nothing could be learned",
-            field,
-        )
-    return f"{nats:f}"
 
 
 def slug(text: str, used: Collection[str] = ()) -> str:

@@ -66,10 +66,10 @@ def outlook(
         elif margin is None:
             rows.append(MarginRow(row.text, about, "some shares cannot be estimated", ""))
         elif row.is_number:
-            rows.append(MarginRow(row.text, about, f"±{margin:.2g}", ""))
+            rows.append(MarginRow(row.text, about, f"{margin:.2g}", ""))
         else:
             widest = max(widest, margin)
-            rows.append(MarginRow(row.text, about, f"±{margin * 100:.1f} points", verdict(margin)))
+            rows.append(MarginRow(row.text, about, f"{margin * 100:.1f} points", verdict(margin)))
     return Outlook(
         tuple(_sentences(document, asked)),
         tuple(rows),

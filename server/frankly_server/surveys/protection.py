@@ -102,7 +102,7 @@ def sensitive_answer(block: BlockDefinition) -> tuple[str, str] | None:
     if block.notion != "metric-ldp" or len(block.questions) > 1 or block.prior is not None:
         return None
     ids = [choice.id for choice in block.questions[0].choices]
-    for choice_id, row in zip(ids, block.epsilons, strict=True):
+    for choice_id, row in zip(ids, block.epsilons, strict=False):
         level = next((level for level in row if level not in (None, _OPEN)), None)
         if level is not None and block.epsilons == _levels_of_one(ids, choice_id, level):
             return choice_id, level

@@ -85,7 +85,7 @@ def with_question(
         is_reset = _require_or_reset(edited, question, reset=reset)
     _rename(edited, question_id, edit.id, new_ids)
     if edit.place != before.place:
-        return _placed(_taken(edited, question), question, edit.place)
+        return _placed(_taken(edited, question, edit.place), question, edit.place)
     # Otherwise the budget stays as the admin set it.
     return with_budget(edited) if is_reset else edited
 
@@ -410,7 +410,7 @@ def _set_figures(question: Draft, edit: QuestionEdit, kept: Sequence[_Kept]) -> 
         question[name] = [number or {"contrast": "0", "expected": "1"}[name] for number in numbers]
 
 
-def _taken(edited: Draft, question: Draft) -> Draft:
+def _taken(edited: Draft, question: Draft, place: str) -> Draft:
     """Return the draft without a question that moves to another place."""
     for block in edited.get("blocks", []):
         if question in block["questions"] and (
@@ -421,6 +421,10 @@ def _taken(edited: Draft, question: Draft) -> Draft:
                 "each choice, or on another question. Change the protection first, in the next step",
                 "place",
             )
+    lists = [edited.get("form", {}), *edited.get("blocks", [])]
+    is_only = sum(len(one.get("questions", [])) for one in lists) == 1
+    if is_only and place in ("form", "block"):  # for a moment, the draft has no protected question
+        return {name: value for name, value in edited.items() if name not in ("form", "blocks")}
     try:
         return remove_question(edited, question["id"])
     except InvalidInput as refused:

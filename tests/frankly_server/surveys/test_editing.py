@@ -82,23 +82,6 @@ def test_a_secret_other_than_the_answer_comes_with_a_backstop() -> None:
     assert back == parse_value(protect(draft(), "did-you-ever-cheat", Protection({"epsilon": "1"})))
 
 
-@pytest.mark.parametrize(
-    ("factor", "nats"), [("3", math.log(3)), ("2.5", math.log(2.5)), ("1.02", math.log(1.02))]
-)
-def test_a_factor_in_nats_is_rounded_down(factor: str, nats: float) -> None:
-    nats_at_most = float(editing.nats_of_factor(factor))
-    assert nats - 1.01e-4 < nats_at_most <= nats
-
-
-@pytest.mark.parametrize(
-    "factor", ["", "1", "0", "0.5", "-3", "nan", "1e3", "\u0663", " 3", "3,5", "1.0001"]
-)
-def test_other_factors_are_refused(factor: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        editing.nats_of_factor(factor)
-    assert refused.value.field == "factor"
-
-
 def test_ids_are_made_of_ascii_letters() -> None:
     assert editing.slug("Événements à Zürich?") == "evenements-a-zurich"
     assert editing.slug("العربية") == "q"

@@ -29,6 +29,8 @@ from frankly_server.web.admin.protection_form import (
     Part,
     choices_of,
     edited,
+    entered,
+    example_of,
     part_of,
     shown,
 )
@@ -56,7 +58,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             store(services, survey, draft)
             return survey.path(f"protection?block={protected}&saved=yes")
 
-        return attempt(act, lambda refused: _page(services, survey, part, request.form, refused))
+        return attempt(act, lambda refused: _page(services, survey, part, refused, is_entered=True))
 
     @routes.post("/surveys/<survey_id>/protection/outlook")
     @survey_view(services, "viewer")
@@ -72,7 +74,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             refused = fault
         if request.accept_mimetypes.best == "application/json":
             return _as_json(told, refused)
-        return _page(services, survey, part, request.form, refused, told)
+        return _page(services, survey, part, refused, told, is_entered=True)
 
 
 def _ask(services: Services, survey: OpenedSurvey) -> str:
@@ -106,11 +108,18 @@ def _page(
     services: Services,
     survey: OpenedSurvey,
     part: Part,
-    form: Any = None,
     refused: InvalidInput | None = None,
     told: Outlook | None = None,
+    *,
+    is_entered: bool = False,
 ) -> Response:
     definition, block = survey.definition, part.block
+    form = shown(survey, part, _ask(services, survey))
+    together = [q.id for q in block.questions if q.id != main_question(block).id] if block else []
+    # A refused form keeps what was entered.
+    if is_entered:
+        form, together = entered(form), request.form.getlist("together")
+    stops = {str(stop): word for stop, word in enumerate(WORDS)}
     parts = [name for name, _ in survey.parts]
     following = parts[parts.index(part.id) + 1 :]
     return show(
@@ -123,12 +132,12 @@ def _page(
         question=None if block is None else main_question(block),
         others=part.partners,
         answers=choices_of(survey, part),
+        example=example_of(survey, part),
         offered=OFFERED,
         words=WORDS,
         factors=FACTORS,
-        # A refused form keeps what was entered.
-        form=form or shown(survey, part, _ask(services, survey)),
-        is_refused=bool(form),
+        strength=stops.get(form["strength"], WORDS[0]),
+        form=form,
         told=told,
         meanings=MEANINGS,
         following=following[0] if following else "",
@@ -136,11 +145,7 @@ def _page(
         file_text="" if block is None else _as_written(survey, block.id),
         small=() if block is None else small_cells(block),
         by_stratum=definition.strata,
-        together=form.getlist("together")
-        if form
-        else ()
-        if block is None
-        else [q.id for q in block.questions if q.id != main_question(block).id],
+        together=together,
     )
 
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Final
 
 from flask import request
@@ -107,6 +108,12 @@ def choices_of(survey: OpenedSurvey, part: Part) -> list[tuple[str, str, list[tu
     ]
 
 
+def entered(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the values with which the page shows a form again. values : those that it showed at first."""
+    sent = {name: text for name, text in request.form.items() if name != "together"}
+    return dict(values) | dict.fromkeys(("public", "backstop", "unchanged", "replace"), "") | sent
+
+
 def shown(survey: OpenedSurvey, part: Part, ask: str) -> dict[str, str]:
     """Return the values with which the page shows the fields. ask : what the form asks a person."""
     of_form = part.block is None
@@ -118,19 +125,41 @@ def shown(survey: OpenedSurvey, part: Part, ask: str) -> dict[str, str]:
     values = {
         "expected_reports": str(survey.definition.expected_reports),
         "secret": "answer",
-        "one": answers[0][2][0][0] if answers else "",
+        # The last answer, as “Yes” is, and before those who do not answer.
+        "one": _last_answer(survey, answers[0][0]) if answers else "",
         "question": answers[0][0] if answers else "",
         "strength": str(usual),
         "epsilon": "" if is_stop else str(level),
         "ask": ask if of_form else "",
         "notion": "lip",
         "beta": _BETA,
+        **dict.fromkeys(("name", "source", "public", "high", "low", "sample", "replace"), ""),
         # A list without a chosen entry shows its first one.
         "other": next((question.id for question in part.partners), ""),
         "counts": _empty_counts(survey, part),
         "backstop": "yes",
     }
     return values if part.block is None else values | _of_block(survey, part, part.block)
+
+
+def _last_answer(survey: OpenedSurvey, question_id: str) -> str:
+    (question,) = [one for one in survey.definition.questions if one.id == question_id]
+    plain = [choice.id for choice in question.choices if choice.role is None]
+    return f"{question_id}/{(plain or [question.choices[-1].id])[-1]}"
+
+
+def example_of(survey: OpenedSurvey, part: Part) -> str:
+    """Return an example of counts for the part, as CSV."""
+    answers, public = choices_of(survey, part), survey.definition.strata
+    labels = [label for _, label in answers[0][2]][:3] if answers else []
+    whens = product(*([choice.id for choice in question.choices][:2] for question in public))
+    counts = {"low": (120, 30, 50), "high": (40, 60, 20)}
+    lines = [[*(question.id for question in public), "", *labels]] + [
+        [*when, secret, *map(str, numbers[: len(labels)])]
+        for when in whens
+        for secret, numbers in counts.items()
+    ]
+    return "\n".join(",".join(line) for line in lines)
 
 
 def _level_of(block: BlockDefinition) -> str | None:
@@ -309,7 +338,7 @@ def _wanted(survey: OpenedSurvey, part: Part, kind: str) -> Protection:
         objective=field("objective") or "variance",
         accept_identity=ticked("unchanged"),
         together=tuple(together),
-        one=field("one").partition("/")[2] if kind == "one" else None,
+        one=_sensitive(part) if kind == "one" else None,
     )
     # If the secret is the answer itself, no counts are needed.
     if not gives_away:
@@ -336,6 +365,15 @@ def _wanted(survey: OpenedSurvey, part: Part, kind: str) -> Protection:
         public=ticked("public"),
         backstop=BACKSTOP if ticked("backstop") else None,
     )
+
+
+def _sensitive(part: Part) -> str:
+    """Return the id of the chosen answer, which must be one of the part's question."""
+    question_id, _, choice_id = field("one").partition("/")
+    # A question of the form was looked up by its id.
+    if part.block is not None and question_id != main_question(part.block).id:
+        return ""
+    return choice_id
 
 
 def _levels(part: Part) -> dict[str, Any]:

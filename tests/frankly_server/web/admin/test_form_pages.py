@@ -77,11 +77,9 @@ def test_pages_describe_the_form(office: Office) -> None:
     assert "3 questions protected together" in questions
     assert "Wanted: the mean" in questions
     protection = owner.get(f"{path}/protection").text
-    assert "One level for all answers together" in protection
-    assert (
-        "Of two questions, only these joint tables can be estimated: smoke × drink." in protection
-    )
+    assert "The answers themselves: nobody may be sure" in protection
     margins = owner.get(f"{path}/margins").text
+    assert "Of two questions, only these joint tables can be estimated: smoke × drink." in margins
     # The margin of a mean is in the unit of its scores.
     assert re.search(r"mood asked <small>mean</small></th>\s*<td[^>]*>±0\.\d+ <small>", margins)
     published = owner.get(f"{path}/publish").text
@@ -105,7 +103,7 @@ def test_publishing_says_how_many_questions_a_person_is_asked(office: Office) ->
     assert note in html.unescape(page)
     alone = office.client("owner").get(f"/admin/surveys/{_id(office, 'alone')}/publish").text
     assert "A person is asked all 3 questions." in alone
-    for tab in ("margins", "protection", "try"):
+    for tab in ("margins", "try"):
         page = office.client("owner").get(f"/admin/surveys/{_id(office, 'alone')}/{tab}").text
         assert "A person is asked all 3 questions." in page
 
@@ -244,7 +242,7 @@ def test_an_admin_chooses_what_a_person_is_asked(tmp_path: Path) -> None:
 
     shown = page()
     assert re.search(r'value="drawn" checked', shown)
-    assert re.search(r"each person is asked [^:;]* of your 3 questions; the margins stay", shown)
+    assert "Only a few, picked by chance on the person's device" in shown
     assert "A person is asked only the questions that the report will be about" in summary()
     for chosen, stored in (("drawn", None), ("all", "all"), ("drawn", "drawn")):
         saved = send(owner, path, epsilon="2", ask=chosen)

@@ -63,6 +63,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("POST", "/admin/surveys/<survey_id>/text"): "admin",
     ("GET", "/admin/surveys/<survey_id>/protection"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/protection"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/protection/outlook"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/file"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/file"): "admin",
     ("GET", "/admin/surveys/<survey_id>/margins"): "viewer",

@@ -213,7 +213,7 @@ def test_an_item_always_asks_for_one_of_its_choices(
 def test_beside_counts_there_is_no_item(office: Office, draft: tuple[FlaskClient, str]) -> None:
     client, address = draft
     survey = address.removesuffix("/questions")
-    counts = {"block": "tired", "secret": "attribute", "unit": "epsilon", "epsilon": "0.5"}
+    counts = {"block": "tired", "secret": "attribute", "epsilon": "0.5"}
     counts |= {"name": "Income", "counts": ",no,yes\nlow,120,30\nhigh,40,60", "source": "a table"}
     assert send(client, f"{survey}/protection", **counts).status_code == 303
     page = client.get(address).text
@@ -224,7 +224,7 @@ def test_beside_counts_there_is_no_item(office: Office, draft: tuple[FlaskClient
     assert (refused.status_code, stored(office, address)) == (422, before)
     assert "rests on a prior" in refused.text
     # The other way round, the protection is refused.
-    assert send(client, f"{survey}/protection", block="tired", strength="1").status_code == 303
+    assert send(client, f"{survey}/protection", block="tired", strength="2").status_code == 303
     assert send(client, f"{survey}/item", **ITEM).status_code == 303
     refused = send(client, f"{survey}/protection", **counts)
     assert (refused.status_code, "rests on a prior" in refused.text) == (422, True)
@@ -263,7 +263,6 @@ def test_counts_for_each_choice_need_a_confirmation(
     form = {
         "block": "tired",
         "secret": "attribute",
-        "unit": "epsilon",
         "epsilon": "0.5",
         "name": "Income",
         "counts": ",no,yes\nlow,120,30\nhigh,40,60",

@@ -35,7 +35,6 @@ def test_a_prior_is_uploaded_and_its_margins_follow(
     form = {
         "block": "tired",
         "secret": "attribute",
-        "unit": "epsilon",
         "epsilon": "0.5",
         "name": "Income",
         "counts_file": (io.BytesIO(COUNTS), "counts.csv"),
@@ -45,17 +44,17 @@ def test_a_prior_is_uploaded_and_its_margins_follow(
     answer = send(client, f"{survey}/protection", **form)
     assert (answer.status_code, answer.headers["Location"]) == (
         303,
-        f"{survey}/margins?block=tired",
+        f"{survey}/protection?block=tired&saved=yes",
     )
     block = office.services.surveys.draft(survey.rsplit("/", 1)[1]).blocks[0]
     assert block.prior is not None
     assert (block.notion, block.prior.joint) == ("lip", (("120", "30"), ("40", "60")))
-    assert "±" in client.get(answer.headers["Location"]).text
+    assert "±" in client.get(f"{survey}/margins?block=tired").text
 
 
 def test_small_cells_need_a_confirmation(desk: tuple[FlaskClient, str]) -> None:
     client, survey = desk
-    form = {"block": "tired", "secret": "attribute", "unit": "epsilon", "epsilon": "0.5", "name": "Income",
+    form = {"block": "tired", "secret": "attribute", "epsilon": "0.5", "name": "Income",
             "counts": ",no,yes\nlow,120,3\nhigh,40,60", "source": "a pilot", "backstop": "yes"}  # fmt: skip
     answer = send(client, f"{survey}/protection", **form)
     assert answer.status_code == 409
@@ -69,7 +68,7 @@ def test_answers_sent_unchanged_are_a_warning_and_not_published(
 ) -> None:
     client, _ = desk
     survey = begin(client, title="Unchanged").headers["Location"].removesuffix("/questions")
-    form = {"block": "tired", "secret": "attribute", "unit": "epsilon", "epsilon": "1", "name": "Colour",
+    form = {"block": "tired", "secret": "attribute", "epsilon": "1", "name": "Colour",
             "counts": ",no,yes\nred,100,100\nblue,100,100", "source": "none"}  # fmt: skip
     assert send(client, f"{survey}/protection", **form).status_code == 303
     assert "sent unchanged" in client.get(f"{survey}/margins").text
@@ -154,8 +153,6 @@ PROMISES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "odds": ({"notion": "secret-ldp", "secret": "attribute", "name": "Income"}, "secret-ldp", ("tired",)),
     "two limits": ({"notion": "alip", "secret": "attribute", "name": "Income", "high": "0.4",
                     "epsilon": ""}, "alip", ("tired",)),
-    "two factors": ({"notion": "alip", "secret": "attribute", "name": "Income", "unit": "factor", "epsilon": "",
-                     "low": "3", "high": "1.5"}, "alip", ("tired",)),
     "a sample": ({"notion": "rldp", "secret": "question", "other": "pay", "sample": "2000"}, "rldp", ("pay", "tired")),
     "another question": ({"notion": "lip", "secret": "question", "other": "pay"}, "lip", ("tired",)),
     "side channels": ({"notion": "srlip", "secret": "attribute", "name": "Income", "together": "home",
@@ -181,15 +178,13 @@ def test_every_promise_of_the_form_is_kept_in_the_draft(
     office: Office, desk: tuple[FlaskClient, str], three: str, name: str
 ) -> None:
     client, (form, notion, questions) = desk[0], PROMISES[name]
-    usual = {"block": "tired", "unit": "epsilon", "epsilon": "0.5", "source": "x", "backstop": "yes",
+    usual = {"block": "tired", "epsilon": "0.5", "source": "x", "backstop": "yes",
              "counts": ",yes,no\nhigh,60,40\nlow,30,120"}  # fmt: skip
     answer = send(client, f"{three}/protection", **(usual | form))
     assert answer.status_code == 303, answer.text
     draft = office.services.surveys.draft(three.rsplit("/", 1)[1])
     block = next(block for block in draft.blocks if block.id == "tired")
     assert (block.notion, tuple(q.id for q in block.questions)) == (notion, questions)
-    if name == "two factors":  # ln 3 and ln 1.5, rounded down
-        assert (block.epsilon_low, block.epsilon_high) == ("1.0986", "0.4054")
     if name == "two limits":
         assert (block.epsilon_low, block.epsilon_high) == ("inf", "0.4")
     if questions != ("tired", "home"):  # columns and secrets are matched by name
@@ -221,7 +216,7 @@ def write_protection(client: FlaskClient, title: str, protection: str) -> str:
 
 PAIRS = """
 notion: metric-ldp
-epsilons: [[inf, '0.75'], [inf, inf]]
+epsilons: [[inf, '0.75'], ['1.25', inf]]
 ceiling_cap: '1.5'
 """
 
@@ -236,13 +231,13 @@ def test_levels_of_pairs_are_shown_and_replaced_only_with_a_tick(
         return office.services.surveys.draft(survey.rsplit("/", 1)[1]).blocks[0]
 
     before = block()
-    assert (before.notion, before.epsilons) == ("metric-ldp", (("inf", "0.75"), ("inf", "inf")))
+    assert (before.notion, before.epsilons) == ("metric-ldp", (("inf", "0.75"), ("1.25", "inf")))
     for page in ("questions", "protection", "margins", "try", "answers", "embed", "file"):
         assert client.get(f"{survey}/{page}").status_code == 200, page
     text = client.get(f"{survey}/protection").text
     assert "the notion metric-ldp" in text
     assert re.search(r'<th scope="row">no</th><td>–</td><td>0.75</td>', text)
-    assert re.search(r'<th scope="row">yes</th><td>none</td><td>–</td>', text)
+    assert re.search(r'<th scope="row">yes</th><td>1.25</td><td>–</td>', text)
     assert "ceiling_cap: &#39;1.5&#39;" in text
     added = ask(client, survey, "Ill?", "No\nYes")
     assert added.status_code == 303
@@ -276,11 +271,10 @@ def test_one_side_of_a_lift_is_unchanged(
     assert re.search(f'id="{side}"[^>]*value="0.4"', text)
     assert re.search(f'id="{other}"[^>]*value=""', text)
     form = {"block": "tired", "secret": "attribute", "name": "income", "notion": "alip", "source": "x",
-            "unit": "epsilon", "epsilon": "0.4", "backstop": "yes",
+            "backstop": "yes",
             "counts": ",no,yes\nlow,120,30\nhigh,40,60"}  # fmt: skip
     assert send(client, f"{survey}/protection", **form, **{side: "0.4"}).status_code == 303
     assert block() == before
-    # The level that the page shows beside the two sides does not change with them.
     both = {"low": "0.5", "high": "0.4"}
     assert send(client, f"{survey}/protection", **form, **both).status_code == 303
     assert (block().notion, block().epsilon_low, block().epsilon_high) == ("alip", "0.5", "0.4")
@@ -327,7 +321,7 @@ def test_a_block_without_a_draft_does_not_hide_the_chances_of_others(
     client, _ = desk
     survey = begin(client, title="Two blocks").headers["Location"].removesuffix("/questions")
     assert ask(client, survey, "Hungry?", "No\nYes").status_code == 303
-    form = {"block": "tired", "secret": "attribute", "unit": "epsilon", "epsilon": "1", "name": "Colour",
+    form = {"block": "tired", "secret": "attribute", "epsilon": "1", "name": "Colour",
             "counts": ",no,yes\nred,100,100\nblue,100,100", "source": "none"}  # fmt: skip
     assert send(client, f"{survey}/protection", **form).status_code == 303
     answers = {"q-tired": "no", "q-hungry": "no"}
@@ -419,7 +413,6 @@ BAD_FORMS: dict[str, tuple[str, dict[str, Any], int]] = {
     "epsilon NaN": ("protection", {"block": "tired", "epsilon": "nan"}, 422),
     "epsilon 0": ("protection", {"block": "tired", "epsilon": "0"}, 422),
     "epsilon 1_0": ("protection", {"block": "tired", "epsilon": "1_0"}, 422),
-    "factor 1": ("protection", {"block": "tired", "unit": "factor", "factor": "1"}, 422),
     "mechanism": ("protection", {"block": "tired", "epsilon": "1", "mechanism": "magic"}, 422),
     "no block": ("protection", {"block": "nothing", "epsilon": "1"}, 404),
     "no counts": ("protection", {"block": "tired", "epsilon": "1", "secret": "attribute", "name": "x"}, 422),
@@ -435,8 +428,6 @@ BAD_FORMS: dict[str, tuple[str, dict[str, Any], int]] = {
                                    "notion": "srlip", "counts": ",no,yes\nlow,10,20\nhigh,10,20"}, 422),
     "alip without a side": ("protection", {"block": "tired", "secret": "attribute", "name": "x", "notion": "alip",
                                            "source": "x", "counts": ",no,yes\nlow,10,20\nhigh,10,20"}, 422),
-    "a factor of nothing": ("protection", {"block": "tired", "secret": "attribute", "unit": "factor", "factor": "3",
-                                           "notion": "alip", "low": "x", "counts": ",no,yes\na,1,2\nb,3,4"}, 422),
     "together with nothing": ("protection", {"block": "tired", "epsilon": "1", "together": "nothing"}, 404),
     "trial of nothing": ("try", {"what": "everybody", "block": "nothing", "answer": "x"}, 404),
     "move a draft": ("move", {"move": "pause"}, 409),
@@ -517,10 +508,6 @@ def test_margins_are_shown_for_the_expected_number_of_answers(own_office: Office
         return dict(re.findall(r'data-th="([0-9,]+) answers">([^<]*)<', row))
 
     few = columns(expected=80, least=81)
-    # The strengths are compared at the expected number, which gives none a result.
-    strengths = client.get(f"/admin/surveys/{own_office.survey}/protection").text
-    cells = re.findall(r'data-th="Margin of a share">([^<]*)<', strengths)
-    assert set(cells) == {"no result"}
     assert list(few) == ["80", "500", "5,000", "50,000"]
     assert [number for number, cell in few.items() if cell == "no result"] == ["80"]
     enough = columns(expected=80, least=80)

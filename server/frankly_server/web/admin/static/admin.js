@@ -61,6 +61,7 @@ if (outlook) {
     part("notes").replaceChildren(...notes.map((one) => made("p", one, "hint")));
     part("status").textContent = refused && `Not known yet: ${refused}`;
     part("rows").closest("div").hidden = !rows.length;
+    part("known").hidden = !sentences.length;
   };
   let latest = 0, timer;
   const ask = async () => {
