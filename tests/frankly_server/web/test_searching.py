@@ -106,11 +106,17 @@ def test_pages_say_kindly_that_others_are_searching(
             answer = client.get(f"/admin/surveys/{own_office.survey}/{page}")
             assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
             assert words in answer.text
-        # These pages are for other things, too.
-        for page in ("answers", "protection"):
-            answer = client.get(f"/admin/surveys/{own_office.survey}/{page}")
-            assert answer.status_code == 200
-            assert "not known yet: the server is computing for others" in answer.text
+        # This page is for other things, too.
+        answer = client.get(f"/admin/surveys/{own_office.survey}/answers")
+        assert answer.status_code == 200
+        assert "not known yet: the server is computing for others" in answer.text
+        # The protection step asks anew from its own places, and its form can be saved meanwhile.
+        full.setattr(own_office.services.previews, "_most", 0)
+        assert client.get(f"/admin/surveys/{own_office.survey}/protection").status_code == 200
+        outlook = f"/admin/surveys/{own_office.survey}/protection/outlook"
+        answer = send(client, outlook, block="smokes", strength="2")
+        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5")
+        assert "the server is computing for others" in answer.text
     assert client.get(f"/admin/surveys/{own_office.survey}/try").status_code == 200
     monkeypatch.setattr(margins, "preview", endless)
     monkeypatch.setattr(margins, "PREVIEW_S", 0.2)
@@ -227,6 +233,8 @@ def test_no_page_searches_in_the_process_of_the_server(
     assert {f"{home}/answers", f"{home}/protection", f"{home}/margins", f"{home}/try"} <= tabs
     for page in sorted(tabs):
         assert client.get(page).status_code == 200, page
+    outlook = send(client, f"{home}/protection/outlook", block="smokes", strength="2")
+    assert "What a respondent reads about it" in outlook.text
     rule = {"rule": "margin", "points": "3"}
     assert send(client, f"{home}/stop-rule", **rule).status_code == 303
 

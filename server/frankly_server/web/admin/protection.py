@@ -94,7 +94,11 @@ def _told(
     now = services.surveys.now().replace(minute=0, second=0, microsecond=0)
     following = services.surveys.next_version(definition, survey.id)
     url = services.settings.public_url
-    return search_once(services, outlook, following, tuple(ids), now, url, seconds=TRIAL_S)
+    # Not a place of searches: whoever leaves the page opens the next one at once.
+    places = services.previews
+    return search_once(
+        services, outlook, following, tuple(ids), now, url, seconds=TRIAL_S, places=places
+    )
 
 
 def _as_json(told: Outlook | None, refused: FranklyError | None) -> Response:
