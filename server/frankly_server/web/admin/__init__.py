@@ -25,6 +25,7 @@ from frankly_server.web.admin import (
     sign_in,
     translations,
     webhook,
+    words,
 )
 from frankly_server.web.admin.pages import LANGUAGES, assets, failed, render
 from frankly_server.web.security import PATH, CookieSession
@@ -63,6 +64,7 @@ def blueprint(services: Services) -> APIBlueprint:
     answers.add_to(routes, services)
     estimates.add_to(routes, services)
     webhook.add_to(routes, services)
+    words.add_to(routes)
     return routes
 
 

@@ -62,6 +62,11 @@ def token(client: FlaskClient) -> str:
     return found.group(1)
 
 
+def without_terms(page: str) -> str:
+    """Return a page's text without the links of terms to what they mean."""
+    return re.sub(r'<a class="term"[^>]*>(.*?)</a>', r"\1", page)
+
+
 def send(client: FlaskClient, path: str, **fields: Any) -> Any:
     """Send a form as a browser would."""
     return client.post(

@@ -38,6 +38,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/keys"): "admin",
     ("POST", "/admin/keys"): "admin",
     ("POST", "/admin/keys/<prefix>/revoke"): "admin",
+    ("GET", "/admin/words"): "viewer",
     ("GET", "/admin/surveys"): "viewer",
     ("GET", "/admin/surveys/new"): "admin",
     ("POST", "/admin/surveys/new"): "admin",
