@@ -155,7 +155,9 @@ def with_pair(draft: Draft, first: str, second: str) -> Draft:
     edited = copy.deepcopy(draft)
     if "form" not in edited:
         raise InvalidInput(
-            Problem.UNSUPPORTED, "only questions that share one level have joint tables", "first"
+            Problem.UNSUPPORTED,
+            "only questions that are protected together have joint tables",
+            "first",
         )
     edited["form"].setdefault("cross_tables", []).append([first, second])
     return edited

@@ -136,7 +136,8 @@ def _require_used(edit: QuestionEdit, before: QuestionEdit | None, draft: Draft)
         for name, default in (("wanted", "shares"), ("importance", "1")):
             if getattr(edit, name) not in ("", default, getattr(stored, name)):
                 raise _invalid(
-                    "this counts only for questions that share one level: leave it as it was", name
+                    "this counts only for questions that are protected together: leave it as it was",
+                    name,
                 )
     _require_used_cells(edit, stored, draft)
 

@@ -34,6 +34,7 @@ from frankly_server.surveys.question_editing import (
     places_of,
     with_question,
 )
+from frankly_server.web import reading
 from frankly_server.web.admin.forms import by_key, choice, field, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.questions import questions_page
@@ -80,6 +81,7 @@ def _add_form(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/questions/<question_id>")
     @survey_view(services, "viewer")
     def question(survey: OpenedSurvey, question_id: str) -> Response:
+        reading.query(("saved",))
         return _page(services, survey, question_id)
 
     @routes.post("/surveys/<survey_id>/questions/<question_id>")
@@ -143,7 +145,7 @@ def _keep(services: Services, survey: OpenedSurvey, question_id: str | None) -> 
         raise InvalidInput(refused.problem, refused.detail, name) from None
     # A button beside a row keeps the question open.
     opened = f"/{edit.id}" if request.form.get("raise") else ""
-    return survey.path(f"questions{opened}#q-{edit.id}")
+    return survey.path(f"questions{opened}?saved=q-{edit.id}#q-{edit.id}")
 
 
 def _field_of(path: str, places: Sequence[int | None], first: str) -> str:

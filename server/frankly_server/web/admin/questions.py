@@ -22,8 +22,10 @@ from frankly_server.surveys.page_definition import DEFAULT_ACCENT, MAX_LOGO_BYTE
 from frankly_server.surveys.translating import untranslated, with_languages
 from frankly_server.surveys.xlsform import read_xlsform
 from frankly_server.surveys.xlsform_workbook import is_workbook
+from frankly_server.web import reading
 from frankly_server.web.admin.forms import choice, field, lines, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt, render
+from frankly_server.web.admin.protected_words import protected_words, strength_in_words
 from frankly_server.web.admin.survey_page import (
     OpenedSurvey,
     by_language,
@@ -40,15 +42,7 @@ IMPORT_S: Final = 30.0
 """Seconds within which a workbook is read; the largest takes about 6."""
 _DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ABOUT: Final = (
-    *(
-        "languages",
-        "add_language",
-        "title-",
-        "consent-",
-        "min_reports",
-        "expected_reports",
-        "closes",
-    ),
+    *("languages", "add_language", "title-", "consent-", "min_reports", "closes"),
     *("accent", "logo", "no_logo", "return_to", "completion_code"),
 )
 """Fields about the survey, except the choice of invitations, which a file with a key makes."""
@@ -157,6 +151,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/questions")
     @survey_view(services, "viewer")
     def questions(survey: OpenedSurvey) -> Response:
+        reading.query(("saved",))
         return questions_page(services, survey)
 
     @routes.post("/surveys/<survey_id>/joint-tables")
@@ -179,7 +174,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
         return attempt(
             act,
             lambda refused: questions_page(services, survey, refused, pair=request.form),
-            survey.path("questions#joint"),
+            survey.path("questions?saved=joint#joint"),
         )
 
     @routes.post("/surveys/<survey_id>/questions/<question_id>/remove")
@@ -199,7 +194,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
         return attempt(
             lambda: store(services, survey, _with_about(survey)),
             lambda refused: questions_page(services, survey, refused, about=request.form),
-            survey.path("questions"),
+            survey.path("questions?saved=about#about"),
         )
 
 
@@ -257,8 +252,6 @@ def _with_about(survey: OpenedSurvey) -> Draft:
         require_only("seen", *_ABOUT)
     else:
         draft["tokens"] = {"kind": "invite"} if ticked("invited") else None
-    if "expected_reports" in request.form:
-        draft["expected_reports"] = field("expected_reports")
     draft["page"] = _page(draft.get("page") or {})
     closes = field("closes")
     # A file can state another time of the day, which stays unless the date changes.
@@ -306,7 +299,8 @@ def questions_page(
 ) -> Response:
     """Render the page of all questions; if a form was refused, with its values."""
     earlier = services.surveys.earlier_drafts(survey.id)
-    levels = (levels for block in survey.definition.blocks for levels in block.protections)
+    definition = survey.definition
+    levels = (levels for block in definition.blocks for levels in block.protections)
     return show(
         "questions.html",
         survey,
@@ -315,9 +309,13 @@ def questions_page(
         missing=untranslated(survey.draft),
         last_draft=earlier[0].number if earlier else None,
         last_change=summary(loads(earlier[0].text), survey.draft) if earlier else (),
-        item_words=editing.item_words(survey.definition.languages[0]),
+        item_words=editing.item_words(definition.languages[0]),
         rests_on_prior=any(level.is_prior_based for level in levels),
         default_accent=DEFAULT_ACCENT,
+        # The anchor of what was saved.
+        saved="" if refused else request.args.get("saved", ""),
+        protected={block.id: protected_words(block, definition) for block in definition.blocks},
+        form_strength=strength_in_words(definition.form_epsilon, "ldp"),
         **values,
     )
 

@@ -17,6 +17,7 @@ from frankly_server.surveys.translating import (
     untranslated,
     with_translations,
 )
+from frankly_server.web import reading
 from frankly_server.web.admin.forms import field, takes
 from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, store, survey_view
@@ -30,7 +31,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/translations")
     @survey_view(services, "viewer")
     def translations(survey: OpenedSurvey) -> Response:
-        return _page(survey, _language(survey, request.args.get("to", "")))
+        return _page(survey, _language(survey, reading.query(("to", "saved")).get("to", "")))
 
     @routes.post("/surveys/<survey_id>/translations")
     @survey_view(services, "admin")
@@ -40,7 +41,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         return attempt(
             lambda: _keep(services, survey, to),
             lambda refused: _page(survey, to, refused),
-            f"{survey.path('translations')}?to={to}",
+            f"{survey.path('translations')}?to={to}&saved=yes",
         )
 
 

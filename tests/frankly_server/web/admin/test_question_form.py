@@ -128,7 +128,7 @@ def test_every_kind_of_question_is_made_on_its_form(office: Office, kind: str) -
     fields, rows, stored = KINDS[kind]
     answer = submit(client, f"{survey}/new-question", TEXT | fields, *rows)
     assert answer.status_code == 303, answer.text
-    assert answer.headers["Location"] == f"{survey}/questions#q-new"
+    assert answer.headers["Location"] == f"{survey}/questions?saved=q-new#q-new"
     form = loads(draft_of(office, survey).to_json())["form"]
     assert form["questions"][-1] == stored | {"id": "new", "text": {"en": "New?", "de": "Neu?"}}
     # The page shows it, and sends it back unchanged.

@@ -11,7 +11,7 @@ from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.editing import item_words
 from werkzeug.datastructures import MultiDict
 
-from tests.frankly_server.web.admin.office import Office, ask, begin, send, token
+from tests.frankly_server.web.admin.office import Office, ask, begin, send, token, without_terms
 
 
 @pytest.fixture
@@ -52,7 +52,10 @@ def test_a_question_is_edited(office: Office, draft: tuple[FlaskClient, str]) ->
         *row("", ""),
     ]
     answer = post(client, f"{address}/tired", ("id", "fatigue"), ("text-en", "How tired?"), *rows)
-    assert (answer.status_code, answer.headers["Location"]) == (303, f"{address}#q-fatigue")
+    assert (answer.status_code, answer.headers["Location"]) == (
+        303,
+        f"{address}?saved=q-fatigue#q-fatigue",
+    )
     question = stored(office, address).blocks[0].questions[0]
     assert (question.id, question.text["en"]) == ("fatigue", "How tired?")
     assert [(c.id, c.label["en"]) for c in question.choices] == [
@@ -70,7 +73,7 @@ def test_a_choice_moves_up_and_the_page_stays(
     answer = post(
         client, f"{address}/tired", ("id", "tired"), ("text-en", "Tired?"), *rows, ("raise", "1")
     )
-    assert answer.headers["Location"] == f"{address}/tired#q-tired"
+    assert answer.headers["Location"] == f"{address}/tired?saved=q-tired#q-tired"
     choices = stored(office, address).blocks[0].questions[0].choices
     assert [choice.id for choice in choices] == ["yes", "no"]
 
@@ -171,7 +174,7 @@ def test_an_item_is_added_edited_and_removed(
     labels = rows_of_the_item("Never", "Often", "Always")
     # The button of a row moves the mark with its choice.
     saved = post(client, f"{address}/check", *named, *labels, ("answer", "2"), ("raise", "2"))
-    assert saved.headers["Location"] == f"{address}/reads#q-reads"
+    assert saved.headers["Location"] == f"{address}/reads?saved=q-reads#q-reads"
     item = stored(office, address).instructed
     assert item is not None
     assert (item.id, item.answer) == ("reads", "always")
@@ -218,7 +221,10 @@ def test_beside_counts_there_is_no_item(office: Office, draft: tuple[FlaskClient
     assert send(client, f"{survey}/protection", **counts).status_code == 303
     page = client.get(address).text
     assert "item_text" not in page
-    assert "cannot be added, because this survey protects a secret by counts" in page
+    assert (
+        "cannot be added, because this survey protects what answers give away, by counts"
+        in without_terms(page)
+    )
     before = stored(office, address)
     refused = send(client, f"{survey}/item", **ITEM)
     assert (refused.status_code, stored(office, address)) == (422, before)
