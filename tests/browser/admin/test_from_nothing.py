@@ -157,7 +157,7 @@ def _write_survey(desk: Desk) -> None:
     page.get_by_label("Title of the survey").fill("Study habits")
     page.get_by_label("First question").fill("Did you ever cheat?")
     page.get_by_label("Its choices, one per line").fill("No\nYes")
-    page.get_by_label("Questions that follow share one level").uncheck()
+    page.get_by_label("Protect all answers together").uncheck()
     desk.press("Begin")
     desk.follow(page.get_by_role("link", name="Add a question"))
     desk.check("new-question")
