@@ -151,6 +151,9 @@ def _choose_a_template(page: Page) -> None:
 
 def _write_survey(desk: Desk) -> None:
     page = desk.page
+    desk.follow(page.get_by_role("link", name="What do the words mean?"))
+    desk.check("words")
+    page.go_back()
     desk.follow(page.get_by_role("link", name="Write your first survey"))
     desk.check("new")
     _choose_a_template(page)
