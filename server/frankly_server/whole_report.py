@@ -3,6 +3,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from math import ceil
 from typing import Any, Final
 
 from frankly_protocol.audit import DEVICE_CAP, ReportLevel, ln_up
@@ -61,6 +63,18 @@ def cost_words(level: ReportLevel) -> str:
         )
     budget = f"of a device's budget, {DEVICE_CAP} nats unless its app sets another"
     return f"Answering costs {ln_up(level.cost.odds)} nats {budget}."
+
+
+def cost_share_words(level: ReportLevel) -> str:
+    """Return the sentence of `cost_words` without nats, for people who have not met them."""
+    every = "what a device allows in all surveys together, unless its app sets another limit"
+    if level.cost.odds is None:
+        return f"Answering uses up for good all of {every}."
+    # rounding: up, like every cost.
+    percent = ceil(100 * Decimal(ln_up(level.cost.odds)) / Decimal(DEVICE_CAP))
+    if percent > 100:
+        return f"Answering costs more than {every}."
+    return f"Answering uses up {percent}% of {every}."
 
 
 def report_json(level: ReportLevel) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def publish(name: str, as_json: bool) -> None:
         new_link = (
             f"Version {published.version} has its own link: give it out instead of the one before."
         )
-        older_sentence = older_links(open_versions, published.version)
+        older_sentence = older_links(open_versions, published.version, draft.drawn_questions)
         remarks().print(f"{new_link} {older_sentence}".rstrip(), markup=False)
     pending = live.expected_pending(
         [len(question.choices) for question in draft.strata], draft.step

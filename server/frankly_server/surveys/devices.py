@@ -22,6 +22,7 @@ from frankly_protocol.audit import (
     ln_up,
     report_level,
 )
+from frankly_protocol.audit.bounds import times
 from frankly_protocol.audit.report import LevelBlock, LevelDocument
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -149,36 +150,15 @@ def is_unstated(block: LevelBlock, form: LevelDocument) -> bool:
     )
 
 
-def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
-    """Return warnings for an admin before the link is sent, one sentence each."""
-    level, warnings = form.report_level, []
-    limit = f"{DEVICE_CAP} nats, the limit of devices whose app sets no other"
-    final_text = (
-        "Such an app refuses the survey unless the app lists it in final_surveys; people who "
-        "answer it can never answer another survey."
-    )
-    # At most one of the next three warnings is given, the most serious first.
-    if level.odds is not None and level.odds > _CAP:
-        warnings.append(
-            f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: "
-            "such devices cannot answer it."
-        )
-    elif endless := [block.id for block in form.blocks if is_endless(block.ceiling)]:
-        warnings.append(
-            f"No backstop: {', '.join(endless)}. Answering costs more than {limit}. {final_text} "
-            "Set ceiling_cap."
-        )
-    elif level.cost.odds is None or level.cost.odds > _CAP:
-        warnings.append(
-            f"Answering costs {ln_up(level.cost.odds)} nats, more than {limit}. {final_text} "
-            "Lower a level or ceiling_cap."
-        )
-    warnings += [
-        f"With public questions, counts of all people protect nothing: for {block.id}, only the "
-        f"ceiling of {ln_up(block.ceiling)} nats is stated. {_way_out(block)}protect the answer "
-        "itself (ldp)."
-        for block in form.blocks
-        if is_unstated(block, form)
+def warnings_of(form: SurveyDocument | ExpectedForm, *, in_nats: bool = True) -> tuple[str, ...]:
+    """Return warnings for an admin before the link is sent, one sentence each.
+
+    in_nats : False for readers of the pages, to whom a factor of odds or a share says more.
+    """
+    level = form.report_level
+    warnings = [
+        *_cap_warnings(form, level, _Amounts() if in_nats else _Factors()),
+        *_void_promises(form, in_nats=in_nats),
     ]
     warnings += [
         f"In a list of answers, {pair}. Change one of them if people could take it for the other."
@@ -194,6 +174,67 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
             "has no texts in their language; an app can bring its own."
         )
     return tuple(warnings)
+
+
+class _Amounts:
+    """Words of the warnings for readers of survey files, in nats."""
+
+    limit = f"{DEVICE_CAP} nats, the limit of devices whose app sets no other"
+    lower, cap = "Lower a level or ceiling_cap.", "Set ceiling_cap."
+
+    def reveals(self, odds: Fraction | None) -> str:
+        """Return how much a report reveals."""
+        return f"reveals up to {ln_up(odds)} nats"
+
+    def costs(self, odds: Fraction | None) -> str:
+        """Return what answering costs."""
+        return f"costs {ln_up(odds)} nats, "
+
+
+class _Factors:
+    """Words of the warnings for readers of the pages."""
+
+    limit = "devices allow whose app sets no other limit"
+    lower, cap = "Choose a stronger protection, or a backstop.", "Keep a backstop (Protection)."
+
+    def reveals(self, odds: Fraction | None) -> str:
+        """Return how much a report reveals."""
+        return f"can change odds by up to ×{times(odds)}"
+
+    def costs(self, _odds: Fraction | None) -> str:
+        """Return what answering costs."""
+        return "costs "
+
+
+def _cap_warnings(
+    form: LevelDocument, level: ReportLevel, say: _Amounts | _Factors
+) -> Iterator[str]:
+    """Yield at most one warning about the cap of devices, the most serious first."""
+    more = f"more than {say.limit}"
+    final_text = (
+        "Such an app refuses the survey unless the app lists it in final_surveys; people who "
+        "answer it can never answer another survey."
+    )
+    if level.odds is not None and level.odds > _CAP:
+        yield f"The whole report {say.reveals(level.odds)}, {more}: such devices cannot answer it."
+    elif endless := [block.id for block in form.blocks if is_endless(block.ceiling)]:
+        yield f"No backstop: {', '.join(endless)}. Answering costs {more}. {final_text} {say.cap}"
+    elif level.cost.odds is None or level.cost.odds > _CAP:
+        yield f"Answering {say.costs(level.cost.odds)}{more}. {final_text} {say.lower}"
+
+
+def _void_promises(form: LevelDocument, *, in_nats: bool) -> Iterator[str]:
+    for block in form.blocks:
+        if is_unstated(block, form):
+            stated = (
+                f"the ceiling of {ln_up(block.ceiling)} nats is stated"
+                if in_nats
+                else f"it is stated that odds change by at most ×{times(block.ceiling)}"
+            )
+            yield (
+                f"With public questions, counts of all people protect nothing: for {block.id}, only {stated}. "
+                f"{_way_out(block)}protect the answer itself (ldp)."
+            )
 
 
 def _way_out(block: LevelBlock) -> str:

@@ -1,13 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """What changed between two drafts, in phrases for people."""
 
-from typing import Any
+from typing import Any, Final
 
 from frankly_server.surveys.editing import Draft, questions_of
 
+_NAMES: Final = {
+    "accept_small_cells": "small groups of public answers",
+    "blocks": "protection of single questions",
+    "budget": "limit of the whole report",
+    "closes": "closing time",
+    "consent": "text before the questions",
+    "expected_reports": "number of people expected",
+    "expires": "last moment on devices",
+    "form": "protection or pairs of the questions together",
+    "min_reports": "answers that a result needs",
+    "opens": "opening time",
+    "page": "look of the page",
+    "release_every": "time between releases",
+    "release_step": "answers released together",
+    "tokens": "invitations",
+}
+
 
 def summary(old: Draft, new: Draft) -> list[str]:
-    """Return what changed between two drafts as phrases: a question by its text, other fields by name."""
+    """Return what changed between two drafts as phrases: a question by its text, other fields in words."""
     before, after = ({one["id"]: one for one in questions_of(draft)} for draft in (old, new))
     phrases = [
         *(f"removed “{_text(old, one)}”" for name, one in before.items() if name not in after),
@@ -29,7 +46,7 @@ def summary(old: Draft, new: Draft) -> list[str]:
         if _without_questions(old, name) != _without_questions(new, name)
     )
     if others:
-        phrases.append(f"changed {', '.join(others)}")
+        phrases.append(f"changed {', '.join(_NAMES.get(name, name) for name in others)}")
     return phrases
 
 

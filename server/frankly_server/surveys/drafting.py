@@ -224,7 +224,7 @@ def draft_document(
     void, budget_exceeded, optimiser_limit for tables too large for a device, or definition_invalid
     for times that have passed and anything else that a device would refuse.
     """
-    opens, closes, expires = _window(definition, place.issued)
+    opens, closes, expires = window_of(definition, place.issued)
     item = definition.instructed
     designed = [drafted.block for drafted in blocks]
     if definition.form is not None and definition.form.ask is None and not asks_less(designed):
@@ -279,8 +279,13 @@ def _too_large(blocks: Sequence[Drafted]) -> str:
     return f"the document would be larger than {max_mib} MiB, {table}: {SMALLER_TABLES}"
 
 
-def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, datetime, datetime]:
-    """Return opens, closes and expires, with defaults for missing values."""
+def window_of(
+    definition: SurveyDefinition, issued: datetime
+) -> tuple[datetime, datetime, datetime]:
+    """Return opens, closes and expires, with defaults for missing values.
+
+    Raises InvalidInput(definition_invalid) if the survey would already be closed.
+    """
     opens = max(definition.opens or issued, issued)  # no answers before the document exists
     closes = definition.closes or min(opens + _OPEN, definition.expires or opens + _OPEN)
     expires = definition.expires or closes + _GRACE

@@ -24,7 +24,7 @@ class SignedDraft:
     envelope: str
 
 
-def shown_definition(definition: SurveyDefinition, ask: str) -> SurveyDefinition:
+def shown_definition(definition: SurveyDefinition, ask: str | None) -> SurveyDefinition:
     """Return a draft as shown now, whenever it opens. ask : as in `FormDefinition`, for its form."""
     form = definition.form
     times = dict.fromkeys(("opens", "closes", "expires"))

@@ -397,6 +397,18 @@ class Surveys:
         definition = definitions.SurveyDefinition.from_json(row.definition)
         return self._same_version(row, latest, definition) is not None
 
+    def published_draft(self, name_or_id: str) -> "SurveyDefinition | None":
+        """Return the draft that the newest version was made from; None if it is not kept any more.
+
+        Raises InvalidInput(survey_unknown).
+        """
+        row, latest = self._find(name_or_id)
+        for text in (row.definition, *(one.text for one in self.earlier_drafts(row.id))):
+            definition = definitions.SurveyDefinition.from_json(text)
+            if latest is not None and latest.source == self._source(row, definition):
+                return definition
+        return None
+
     def summary(self, name_or_id: str) -> Summary:
         """Return a survey's summary (see `list`). Raises InvalidInput(survey_unknown)."""
         return self._summary(*self._find(name_or_id))

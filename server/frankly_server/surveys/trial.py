@@ -8,7 +8,7 @@ import itertools
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
@@ -110,25 +110,44 @@ def expectations(
 
     Raises the InvalidInput errors of `drafted`.
     """
-    document, rows = drafted(definition, now, url), []
-    for stated in (*stated_of(document), *_wanted_pairs(definition, document)):
+    document = drafted(definition, now, url)
+    return document, expected_rows(document, wanted_pairs(definition), answer_points(definition))
+
+
+def wanted_pairs(definition: SurveyDefinition) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of questions of which a draft wants a joint table, by their ids."""
+    return definition.form.cross_tables if definition.form else ()
+
+
+def expected_rows(
+    document: SurveyDocument, pairs: Sequence[tuple[str, str]], points: Sequence[int]
+) -> list[ExpectedRow]:
+    """Return what to expect of each question and table of a document, for these numbers of answers.
+
+    pairs : as of `wanted_pairs`; those of other questions are left out.
+    """
+    rows = []
+    for stated in (*stated_of(document), *_separate_pairs(document, pairs)):
         wanted = wanted_plan(stated)
-        plan, about = wanted.plan, tuple(int(n * stated.share) for n in answer_points(definition))
+        plan, about = wanted.plan, tuple(int(n * stated.share) for n in points)
         margins = tuple(
             None if plan is None or n < 1 else (wanted.span or 1) * plan.margin(n) for n in about
         )
         ids, text = tuple(one.id for one in stated.questions), text_of(stated.questions, document)
         rows.append(ExpectedRow(ids, text, about, wanted.figure, margins, stated.is_number))
-    return document, rows
+    return rows
 
 
-def _wanted_pairs(definition: SurveyDefinition, document: SurveyDocument) -> Iterator[Stated]:
-    """Yield the wanted joint tables of two questions that the form's design keeps in separate parts."""
-    for pair in definition.form.cross_tables if definition.form else ():
-        block = document.blocks[-1]  # the form is the last block
-        form = block.mechanism
-        assert isinstance(form, AgreementMechanism)  # noqa: S101 - a form's mechanism
-        ids = [question.id for question in block.questions]
+def _separate_pairs(document: SurveyDocument, pairs: Sequence[tuple[str, str]]) -> Iterator[Stated]:
+    """Yield the joint tables of pairs that the form's design keeps in separate parts."""
+    block = document.blocks[-1]  # the form is the last block
+    form = block.mechanism
+    if not isinstance(form, AgreementMechanism):
+        return
+    ids = [question.id for question in block.questions]
+    for pair in pairs:
+        if not set(pair) <= set(ids):
+            continue
         single = [i for i, part in enumerate(form.parts) if part in {(ids.index(q),) for q in pair}]
         if len(single) < len(pair):
             continue  # both are in one part, which is stated already

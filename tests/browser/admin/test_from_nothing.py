@@ -242,7 +242,7 @@ def _publish(desk: Desk) -> None:
     desk.press("Publish")
     page.get_by_role("link", name="Get the link").wait_for()
     desk.check("job", again=True)
-    desk.follow(page.get_by_role("link", name="See the certificate"))
+    desk.follow(page.get_by_role("link", name="What was published"))
     desk.check("publish")
     desk.follow(page.get_by_role("link", name="Run", exact=True))
 

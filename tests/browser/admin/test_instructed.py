@@ -74,7 +74,7 @@ def _publish(desk: Desk, survey: str) -> None:
     desk.check("item-publish")
     desk.press("Publish")
     page.get_by_role("link", name="Get the link").wait_for()
-    desk.follow(page.get_by_role("link", name="See the certificate"))
+    desk.follow(page.get_by_role("link", name="What was published"))
     desk.check("item-published")
     desk.open(f"/admin/surveys/{survey}/embed")
     snippets = "".join(page.locator("pre").all_inner_texts())

@@ -6,10 +6,11 @@ from typing import Final
 
 from apiflask import APIBlueprint
 from flask import Response, json, request
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.services import Services
-from frankly_server.surveys.searches import Busy
+from frankly_server.surveys.searches import Busy, Places
 from frankly_server.surveys.signed_draft import shown_definition, signed_draft
 from frankly_server.surveys.trial import TRIAL_S, drafted
 from frankly_server.web import hosted, page_look, reading
@@ -53,22 +54,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/preview/draft")
     @survey_view(services, "viewer")
     def draft(survey: OpenedSurvey) -> Response:
-        ask = _ask()
-        definition = survey.definition
-        if ask == "drawn":
-            following = services.surveys.next_version(definition, survey.id)
-            ask = (following.form and following.form.ask) or "drawn"
-        shown = shown_definition(definition, ask)
         try:
-            # As of today's first second, so that the same draft is designed once a day only.
-            today = services.surveys.now().replace(hour=0, minute=0, second=0, microsecond=0)
-            origin = services.settings.public_url.rstrip("/")
-            url = f"{origin}/v1/surveys/{'0' * 32}/reports"
-            places = services.previews
-            document = search_once(
-                services, drafted, shown, today, url, seconds=TRIAL_S, places=places
-            )
-            made = signed_draft(document, origin)
+            document = designed(services, survey, _ask(), services.previews)
+            made = signed_draft(document, services.settings.public_url.rstrip("/"))
         except Busy as busy:
             return Response(json.dumps({"busy": busy.detail}), content_type=reading.JSON)
         except InvalidInput as refused:
@@ -79,6 +67,26 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             }
             return Response(json.dumps(told), content_type=reading.JSON)
         return Response(json.dumps(asdict(made)), content_type=reading.JSON)
+
+
+def designed(
+    services: Services, survey: OpenedSurvey, ask: str = "drawn", places: Places | None = None
+) -> SurveyDocument:
+    """Return the draft's document as it is shown today; it is designed only once a day.
+
+    ask : as in `_ask`. places : as of `search_once`. Raises Busy and the errors of `drafted`.
+    """
+    definition, now = survey.definition, services.surveys.now()
+    asked: str | None = ask
+    if ask == "drawn":
+        # An unstated choice stays unstated, as in the version that would be published now.
+        following = services.surveys.next_version(definition, survey.id)
+        asked = following.form.ask if following.form else None
+    shown = shown_definition(definition, asked)
+    # As of today's first second, so that the same draft is designed once a day only.
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    url = f"{services.settings.public_url.rstrip('/')}/v1/surveys/{'0' * 32}/reports"
+    return search_once(services, drafted, shown, today, url, seconds=TRIAL_S, places=places)
 
 
 def _ask() -> str:

@@ -272,7 +272,9 @@ def _shared(
     mail = "\n\n".join(text for text in (title, consent, link) if text)
     return {
         "obstacles": services.surveys.obstacles(survey.id),
-        "older": older_links(services.surveys.open_versions(survey.id), newest.version),
+        "older": older_links(
+            services.surveys.open_versions(survey.id), newest.version, newest.questions.values()
+        ),
         "invites": invites,
         "invited": services.invites.counts(survey.id) if invites else None,
         "band": band,

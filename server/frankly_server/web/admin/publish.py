@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publish page with background jobs and published versions, and the page with embedding code."""
+"""Publish page with the survey's summary, background jobs and published versions; the page with embedding code."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from json import loads
 from typing import Any
 
 from apiflask import APIBlueprint
-from flask import Response, json
+from flask import Response, json, request
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Question
 from frankly_protocol.canonical import dumps
@@ -15,21 +17,28 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.store import Record
+from frankly_server.surveys import draft_changes
 from frankly_server.surveys.asked import asks
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
+from frankly_server.surveys.drafting import window_of
 from frankly_server.surveys.jobs import published_by
-from frankly_server.surveys.live import expected_pending, may_be_without_result, without_result
+from frankly_server.surveys.live import may_be_without_result, without_result
 from frankly_server.surveys.older_versions import larger_minimum, older_links
 from frankly_server.surveys.published import form_notes, regret_of
+from frankly_server.surveys.searches import Busy
+from frankly_server.surveys.summary import Summary, document_summary
 from frankly_server.surveys.translating import untranslated
+from frankly_server.surveys.trial import TRIAL_S, wanted_pairs
+from frankly_server.surveys.verdicts import MEANINGS
 from frankly_server.web import reading
+from frankly_server.web.admin.draft_preview import designed
 from frankly_server.web.admin.forms import takes
 from frankly_server.web.admin.pages import LANGUAGES, attempt, failed
 from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
 from frankly_server.web.hosted import files, import_map
-from frankly_server.web.searching import without_slot
+from frankly_server.web.searching import search_once, without_slot
 from frankly_server.web.security import person
-from frankly_server.whole_report import cost_words, level_factors
+from frankly_server.whole_report import cost_words
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -39,9 +48,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/publish")
     @survey_view(services, "viewer")
     def publish_page(survey: OpenedSurvey) -> Response:
-        # Long lists of choices take seconds.
-        with without_slot(services.analyses):
-            return _home(services, survey)
+        reading.query(("version",))
+        return _home(services, survey)
 
     @routes.get("/surveys/<survey_id>/versions/<int:version>")
     @survey_view(services, "viewer")
@@ -59,7 +67,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         modules = import_map(files(), host)
         obstacles = services.surveys.obstacles(survey.id)
         calls = _calls(documents[-1]) if documents else {}
-        older = older_links(services.surveys.open_versions(survey.id), survey.summary.version)
+        older = _older(services, survey, documents) if documents else ""
         return show(
             "embed.html",
             survey,
@@ -104,7 +112,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
             obstacles=services.surveys.obstacles(survey.id),
             # False for the job of an earlier version, whose link is no longer the newest.
             has_new_link=len(documents) > 1 and made == (documents[-1].digest, True),
-            older=older_links(services.surveys.open_versions(survey.id), len(documents)),
+            older=_older(services, survey, documents) if documents else "",
         )
 
     @routes.get("/surveys/<survey_id>/jobs/<job_id>/state")
@@ -129,59 +137,152 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Summarised:
+    """Summary of the draft or of a version. version : its number, 0 for the draft. refused : why there is none."""
+
+    version: int
+    summary: Summary | None = None
+    refused: InvalidInput | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """True if the same page opened later has the summary."""
+        return isinstance(self.refused, Busy)
+
+    @property
+    def is_unfit(self) -> bool:
+        """True if publishing the draft would be refused too; it searches longer than this page."""
+        slow = self.refused is not None and self.refused.problem is Problem.OPTIMISER_LIMIT
+        return self.refused is not None and not slow and not self.is_busy
+
+
 def _home(
     services: Services, survey: OpenedSurvey, refused: InvalidInput | None = None
 ) -> Response:
-    form, unfit = None, None
-    try:
-        form = expected_form(survey.definition)
-    except InvalidInput as error:  # the draft may have been saved before this check existed
-        unfit = error
     # Newest first, like on the page.
-    documents = services.surveys.versions(survey.id)
-    versions = [(document, warnings_of(document)) for document in documents][::-1]
-    if versions:
-        newest, warnings = versions[0]
-        versions[0] = (
-            newest,
-            (
-                *warnings,
-                *without_result(newest, survey.definition.expected_reports),
-                *services.surveys.obstacles(survey.id),
+    documents = services.surveys.versions(survey.id)[::-1]
+    is_published = services.surveys.is_draft_published(survey.id)
+    is_offered = not is_published and survey.state_row.state not in ("closed", "archived")
+    draft = _of_draft(services, survey) if is_offered else None
+    shown = _of_version(services, survey, documents, is_offered=is_offered)
+    # Long lists of choices take seconds.
+    with without_slot(services.analyses):
+        return show(
+            "publish.html",
+            survey,
+            "publish",
+            refused,
+            draft=draft,
+            shown=shown,
+            versions=list(_with_warnings(services, survey, documents, shown)),
+            warnings=list(_draft_warnings(survey, draft, documents)),
+            changes=_changes(services, survey) if draft and documents else None,
+            ask=asks(services.surveys.next_version(survey.definition, survey.id)),
+            ln_up=ln_up,
+            is_unstated=is_unstated,
+            cost_words=cost_words,
+            regret_of=regret_of,
+            form_notes=form_notes,
+            meanings=MEANINGS,
+            is_draft_published=is_published,
+            next_version=survey.summary.version + 1,
+            older=older_links(
+                services.surveys.open_versions(survey.id),
+                survey.summary.version + 1,
+                survey.definition.drawn_questions,
             ),
         )
-    cells = [len(question.choices) for question in survey.definition.strata]
-    next_version = survey.summary.version + 1
-    return show(
-        "publish.html",
-        survey,
-        "publish",
-        refused,
-        versions=versions,
-        expected=form,
-        unfit=unfit,
-        ln_up=ln_up,
-        warnings=(
-            *(warnings_of(form) if form else ()),
-            *may_be_without_result(survey.definition),
-            *larger_minimum(documents, survey.definition.min_reports),
-            *(
-                f"{n} of the texts in {LANGUAGES.get(tag, tag)} are the same as in the first language: "
-                "translate them on the page of the questions, if they are not meant to be"
-                for tag, n in untranslated(survey.draft).items()
-            ),
-        ),
-        ask=asks(services.surveys.next_version(survey.definition, survey.id)),
-        is_unstated=is_unstated,
-        cost_words=cost_words,
-        level_factors=level_factors,
-        regret_of=regret_of,
-        form_notes=form_notes,
-        waiting=expected_pending(cells, survey.definition.step),
-        is_draft_published=services.surveys.is_draft_published(survey.id),
-        next_version=next_version,
-        older=older_links(services.surveys.open_versions(survey.id), next_version),
+
+
+def _of_draft(services: Services, survey: OpenedSurvey) -> _Summarised:
+    try:
+        expected_form(survey.definition)  # the draft may have been saved before this check existed
+        window_of(survey.definition, services.surveys.now())
+        # The document of the preview, so that both pages say the same.
+        return _Summarised(0, _summary(services, survey, designed(services, survey)))
+    except InvalidInput as refused:
+        return _Summarised(0, refused=refused)
+
+
+def _summary(services: Services, survey: OpenedSurvey, document: SurveyDocument) -> Summary:
+    people, pairs = survey.definition.expected_reports, wanted_pairs(survey.definition)
+    return search_once(
+        services, document_summary, document.payload(), people, pairs, seconds=TRIAL_S
     )
+
+
+def _of_version(
+    services: Services,
+    survey: OpenedSurvey,
+    documents: Sequence[SurveyDocument],
+    *,
+    is_offered: bool,
+) -> _Summarised | None:
+    """Return the version that the address asks for, or else the newest one if no draft is offered."""
+    number = reading.whole(request.args.get("version") or None, "version")
+    if number is None and is_offered:
+        return None
+    for document in documents:
+        if number in (document.version, None):
+            try:
+                return _Summarised(document.version, _summary(services, survey, document))
+            except InvalidInput as refused:
+                return _Summarised(document.version, refused=refused)
+    return None
+
+
+def _with_warnings(
+    services: Services,
+    survey: OpenedSurvey,
+    documents: Sequence[SurveyDocument],
+    shown: _Summarised | None,
+) -> Iterator[tuple[SurveyDocument, tuple[str, ...]]]:
+    for document in documents:
+        warnings = warnings_of(document, in_nats=False)
+        if document is documents[0]:
+            # The summary of a version names these questions in its table.
+            if shown is None or shown.version != document.version or shown.summary is None:
+                warnings += without_result(document, survey.definition.expected_reports)
+            warnings += tuple(services.surveys.obstacles(survey.id))
+        yield document, warnings
+
+
+def _draft_warnings(
+    survey: OpenedSurvey, draft: _Summarised | None, documents: Sequence[SurveyDocument]
+) -> Iterator[str]:
+    if draft is None:
+        return
+    if draft.summary is not None:
+        yield from draft.summary.warnings
+    elif not draft.is_unfit:
+        yield from warnings_of(expected_form(survey.definition), in_nats=False)
+        yield from may_be_without_result(survey.definition)
+    yield from larger_minimum(documents, survey.definition.min_reports)
+    for tag, n in untranslated(survey.draft).items():
+        yield (
+            f"{n} of the texts in {LANGUAGES.get(tag, tag)} are the same as in the first language: "
+            "translate them on the page of the questions, if they are not meant to be"
+        )
+
+
+def _changes(services: Services, survey: OpenedSurvey) -> list[str] | None:
+    """Return what differs from the newest version, None if its draft is not kept any more."""
+    before = services.surveys.published_draft(survey.id)
+    if before is None:
+        return None
+    # A change of the page's look needs no new version.
+    drafts = [
+        loads(one.model_copy(update={"page": None}).to_json())
+        for one in (before, survey.definition)
+    ]
+    return draft_changes.summary(*drafts)
+
+
+def _older(services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument]) -> str:
+    """Return the sentence about links that are older than that of the newest version."""
+    newest, opened = documents[-1], services.surveys.open_versions(survey.id)
+    return older_links(opened, newest.version, newest.questions.values())
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:

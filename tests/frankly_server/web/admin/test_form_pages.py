@@ -160,7 +160,6 @@ def test_questions_without_a_result_are_named_before_anybody_answers(tmp_path: P
     office.services.surveys.apply(definition)
     owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'alone')}"
     draft = owner.get(f"{path}/publish").text
-    assert "is about some of the questions only" in draft
     warnings = office.services.surveys.publish("alone").warnings
     (document,) = office.services.surveys.versions("alone")
 
@@ -174,13 +173,23 @@ def test_questions_without_a_result_are_named_before_anybody_answers(tmp_path: P
     about = {texts[part]: int(PEOPLE * shown[part]) for part in range(3)}
     assert min(about.values()) < LEAST
 
-    for page in (owner.get(f"{path}/publish").text, " ".join(warnings)):
-        (words,) = re.findall(r"If 70 people answer, expect none for (.*?): the numbers", page)
-        named = {text: int(number) for text, number in re.findall(r"“([^“]*?)” \((\d+)\)", words)}
-        # A joint table of two questions is named too.
-        assert {text: n for text, n in named.items() if "×" not in text} == {
-            text: n for text, n in about.items() if n < LEAST
-        }
+    (words,) = re.findall(
+        r"If 70 people answer, expect none for (.*?): the numbers", " ".join(warnings)
+    )
+    named = {text: int(number) for text, number in re.findall(r"“([^“]*?)” \((\d+)\)", words)}
+    # A joint table of two questions is named too.
+    assert {text: n for text, n in named.items() if "×" not in text} == {
+        text: n for text, n in about.items() if n < LEAST
+    }
+    # The summary says the same of the draft and of its version.
+    for page in (draft, owner.get(f"{path}/publish").text):
+        rows = re.findall(
+            r'<th scope="row"[^>]*>([^<]*)</th>\s*<td[^>]*>[^<]*</td>\s*<td[^>]*>([\d,]+)</td>\s*<td[^>]*>([^<]*)<',
+            page,
+        )
+        assert {text: int(n) for text, n, _ in rows if "×" not in text} == about
+        assert {text: int(n) for text, n, margin in rows if margin == "no result"} == named
+        assert "a result needs 50 answers about its question" in page
 
     margins = owner.get(f"{path}/margins").text
     for question, expected in about.items():

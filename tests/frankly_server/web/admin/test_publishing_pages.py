@@ -162,6 +162,38 @@ def test_answers_by_an_earlier_link_are_accepted_and_counted(office: Office) -> 
         assert all("been closed" in outcome for outcome in _answer(office, version, 1000 * version))
 
 
+POOLED, APART = "Estimates include these answers", "estimated apart"
+
+
+def test_answers_to_other_choices_are_said_to_be_estimated_apart(office: Office) -> None:
+    """As they are: a question with other choices is another one for the estimates."""
+    surveys = office.services.surveys
+    file = surveys.draft("habits").to_yaml().decode()
+    _change_text(office, "Do you smoke now?")
+    said = page(office)
+    assert (POOLED in said, APART in said) == (True, False)
+    # The ids of the choices of one question change, as they do with the ranges of a number.
+    other = re.sub(r"\bdaily\b", "often", file)
+    surveys.apply(parse_definition(other.encode()))
+    said = page(office)
+    drinks = surveys.draft("habits").blocks[1].questions[0].text["en"]
+    sentence = f"{POOLED}, except those to “{drinks}”: version 2 asks this with other choices"
+    assert sentence in said
+    job = f"/jobs/{finish_job(office.services, office.survey)}"
+    assert all(sentence in page(office, tab) for tab in (job, "", "/embed"))
+    for version in (1, 2):
+        assert _answer(office, version, 100 * version) == ["accepted"] * 10
+    office.services.releasing.release()
+    estimates = office.services.analysis.estimates(office.survey)
+    counts = [(one["id"], one["rows"][0]["n"]) for one in estimates["questions"]]
+    assert sorted(counts) == [("drinks", 10), ("drinks", 10), ("smokes", 20)]
+    surveys.apply(parse_definition(re.sub(r"\b(yes|no)\b", r"\1-1", other).encode()))
+    assert "These answers are estimated apart, because version 3" not in page(
+        office
+    )  # version 2 asks “drinks” alike
+    office.services.surveys.publish("habits")
+
+
 def test_an_earlier_link_ends_when_its_own_version_closes(office: Office) -> None:
     surveys = office.services.surveys
     longer = surveys.draft("habits").to_yaml().decode().replace("2026-07-01", "2026-07-20")

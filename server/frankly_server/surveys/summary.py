@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Summary of a whole survey before it is published: what respondents read, and what the results will be.
+
+The words for respondents are those of `explain`, which devices show; nothing is said twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import floor, log10
+from typing import Final
+
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.explanation.explain import Explanation, Section, explain
+from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN
+
+from frankly_server.joint_tables import estimable_pairs, excess_in_words
+from frankly_server.surveys.asked import asked_in_words
+from frankly_server.surveys.devices import warnings_of
+from frankly_server.surveys.live import expected_pending
+from frankly_server.surveys.trial import ExpectedRow, expected_rows
+from frankly_server.surveys.verdicts import verdict
+from frankly_server.whole_report import LevelFactors, cost_share_words, cost_words, level_factors
+
+_FIGURES: Final = {
+    "shares": "share of each answer",
+    MEAN: "mean",
+    DISTRIBUTION: "share at or below each value",
+    CONTRAST: "the contrast asked for",
+}
+_MOST_NAMED: Final = 8
+_PERIODS: Final = {"day": "once a day, after midnight (UTC)", "hour": "once an hour"}
+NO_RESULT: Final = "no result"
+UNKNOWN: Final = "cannot be estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGroup:
+    """What a report tells about some questions, as respondents read it. names : of the questions."""
+
+    names: tuple[str, ...]
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSection:
+    """Lines of the full explanation under one heading."""
+
+    heading: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTexts:
+    """What respondents read, in one language of the document.
+
+    own_language : of the survey's own words. language : of the sentences; English if the SDK has no
+    texts in the survey's language. own_words : the survey's own text before the questions, or "".
+    sent, limits, unprotected : sections of the full explanation: what leaves the device, bounds of the
+    whole report, and what is not protected.
+    """
+
+    own_language: str
+    language: str
+    title: str
+    own_words: str
+    summary: tuple[str, ...]
+    groups: tuple[ReadGroup, ...]
+    overall: tuple[str, ...]
+    sent: ReadSection
+    limits: ReadSection
+    unprotected: ReadSection
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Every sentence of the page of publishing, in its order."""
+        grouped = (text for group in self.groups for text in (*group.names, *group.sentences))
+        return (*self.summary, *self.overall, *grouped, *self.limits.lines)
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRow:
+    """What to expect of a question or table.
+
+    text : its questions. figure : what is estimated, in words. about : number of answers about it, of
+    those expected. margin : such as ±13.0 points; `NO_RESULT` or `UNKNOWN` without one. word : of
+    `verdicts`, "" for figures that are not shares.
+    """
+
+    text: str
+    figure: str
+    about: int
+    margin: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A whole survey in plain texts.
+
+    people : number of people expected. asked : how many questions a person is asked. results : when
+    results appear, in sentences. pairs : which two questions can be compared, "" if there is only one.
+    factors : bounds of a whole report by secret. cost, expert_cost : what answering costs a device,
+    without and with nats. warnings : of `warnings_of`. quality : of the form's design, for experts.
+    """
+
+    read: ReadTexts
+    people: int
+    min_reports: int
+    asked: str
+    rows: tuple[SummaryRow, ...]
+    results: tuple[str, ...]
+    pairs: str
+    factors: tuple[LevelFactors, ...]
+    has_strata: bool
+    cost: str
+    expert_cost: str
+    warnings: tuple[str, ...]
+    quality: tuple[str, ...]
+
+    @property
+    def has_no_result(self) -> bool:
+        """True if some question will have no result."""
+        return any(row.margin == NO_RESULT for row in self.rows)
+
+
+def document_summary(payload: bytes, people: int, pairs: Sequence[tuple[str, str]] = ()) -> Summary:
+    """Return the summary of a document, of which `payload` are the bytes; for a process of its own."""
+    return summary_of(SurveyDocument.parse(payload), people, pairs)
+
+
+def summary_of(
+    document: SurveyDocument, people: int, pairs: Sequence[tuple[str, str]] = ()
+) -> Summary:
+    """Return the summary of a document.
+
+    people : number of people expected to answer. pairs : of a draft's wanted tables, see
+    `trial.expected_rows`.
+    """
+    level = document.report_level
+    explanation = explain(document, level, ())
+    return Summary(
+        read=_read(document, explanation),
+        people=people,
+        min_reports=document.min_reports,
+        asked=asked_in_words(document),
+        rows=tuple(_rows(document, people, pairs)),
+        results=tuple(_results(document)),
+        pairs=_pairs(document, explanation),
+        factors=tuple(level_factors(level)),
+        has_strata=bool(document.strata),
+        cost=cost_share_words(level),
+        expert_cost=cost_words(level),
+        warnings=warnings_of(document, in_nats=False),
+        quality=tuple(_quality(document)),
+    )
+
+
+def read_texts(document: SurveyDocument, language: str | None = None) -> ReadTexts:
+    """Return what respondents read, in one of the document's languages, the first by default."""
+    return _read(document, explain(document, document.report_level, (), language), language)
+
+
+def _read(
+    document: SurveyDocument, explanation: Explanation, language: str | None = None
+) -> ReadTexts:
+    own = language or document.languages[0]
+    # In the order of `explain`: sent, questions, limits, open, technical.
+    sent, _, limits, unprotected, _ = map(_section, explanation.details)
+    return ReadTexts(
+        own_language=own,
+        language=explanation.language,
+        title=explanation.title,
+        own_words=(document.consent or {}).get(own, ""),
+        summary=explanation.summary,
+        groups=tuple(
+            ReadGroup(one.names, (*one.sentences, *one.notes)) for one in explanation.consequences
+        ),
+        overall=explanation.overall,
+        sent=sent,
+        limits=limits,
+        unprotected=unprotected,
+    )
+
+
+def _section(section: Section) -> ReadSection:
+    lines = (line.strip() for text in section.paragraphs for line in text.split("\n"))
+    return ReadSection(section.heading, tuple(lines))
+
+
+def _rows(
+    document: SurveyDocument, people: int, pairs: Sequence[tuple[str, str]]
+) -> list[SummaryRow]:
+    """Return a row for each question, in the document's order, then for tables of several."""
+    order = [(question,) for question in document.questions]
+    rows = sorted(
+        expected_rows(document, pairs, (people,)),
+        key=lambda row: order.index(row.questions) if row.questions in order else len(order),
+    )
+    return [_row(row, document.min_reports) for row in rows]
+
+
+def _row(row: ExpectedRow, min_reports: int) -> SummaryRow:
+    (about,), (margin,) = row.about, row.margins
+    shown = SummaryRow(row.text, _FIGURES[row.figure], about, UNKNOWN, "")
+    if about < min_reports:
+        return replace(shown, margin=NO_RESULT)
+    if margin is None:
+        return shown
+    if row.is_number:
+        return replace(shown, margin=f"±{_figure(margin)}")
+    word = "" if row.figure == CONTRAST else verdict(margin)
+    return replace(shown, margin=f"±{margin * 100:.1f} points", word=word)
+
+
+def _figure(margin: float) -> str:
+    """Return a margin in the unit of a number, with two significant digits."""
+    decimals = max(0, 1 - floor(log10(margin))) if margin > 0 else 0
+    return f"{margin:,.{decimals}f}"
+
+
+def _results(document: SurveyDocument) -> list[str]:
+    waiting = expected_pending(
+        (len(question.choices) for question in document.strata), document.release_step
+    )
+    same = " that have the same answers to the public questions" if document.strata else ""
+    return [
+        f"A question has a result once {document.min_reports:,} released answers are about it.",
+        f"Answers are released {_PERIODS[document.release_every]}, never one by one: at least "
+        f"{document.release_step} together{same}. About {waiting:,} are expected to wait at any time.",
+    ]
+
+
+def _pairs(document: SurveyDocument, explanation: Explanation) -> str:
+    """Return a sentence about the joint tables of two questions; "" if there is only one question."""
+    names = {
+        question: name
+        for one in explanation.consequences
+        for question, name in zip(one.questions, one.names, strict=True)
+    }
+    every = list(combinations(document.questions, 2))
+    if not every:
+        return ""
+    barred: set[tuple[str, str]] = set()
+    for block in document.blocks:
+        if isinstance(block.mechanism, AgreementMechanism):
+            ids = [question.id for question in block.questions]
+            possible = {(ids[i], ids[j]) for i, j in estimable_pairs(block.mechanism)}
+            barred |= set(combinations(ids, 2)) - possible
+    comparable = [pair for pair in every if pair not in barred]
+    if not barred:
+        return "Any two questions can be compared: results then have a table of both."
+    if not comparable:
+        return (
+            "No two questions can be compared. To compare a pair, name it under “Compare two questions” on the page "
+            "of the questions, before you publish: later only a new version helps."
+        )
+    listed = "; ".join(f"“{names[a]}” with “{names[b]}”" for a, b in comparable[:_MOST_NAMED])
+    others = len(comparable) - _MOST_NAMED
+    more = f"; and {others:,} more" if others > 0 else ""
+    return f"Of two questions, only these can be compared: {listed}{more}."
+
+
+def _quality(document: SurveyDocument) -> list[str]:
+    certificates = [
+        block.certificate
+        for block in document.blocks
+        if isinstance(block.mechanism, AgreementMechanism) and block.certificate is not None
+    ]
+    return [
+        excess_in_words(float(one.value), float(one.bound))
+        for one in certificates
+        if one.bound is not None and float(one.bound) > 0
+    ]
