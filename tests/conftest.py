@@ -50,6 +50,7 @@ LONG = (
     "tests/faults/scale/test_replicas.py",
     "tests/deploy/test_compose.py",
     "tests/browser/test_demo_report.py",
+    "tests/browser/sdk/test_summary_alike.py",
     "tests/browser/admin/test_form.py",
     "tests/faults/server/test_release_kill.py",
     "tests/docs/test_guides.py",
