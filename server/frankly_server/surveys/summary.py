@@ -4,7 +4,7 @@
 The words for respondents are those of `explain`, which devices show; nothing is said twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import floor, log10
@@ -220,16 +220,23 @@ def _figure(margin: float) -> str:
     return f"{margin:,.{decimals}f}"
 
 
-def _results(document: SurveyDocument) -> list[str]:
+def releases(document: SurveyDocument) -> tuple[str, str]:
+    """Return when a question has a result, and when and how answers are released."""
+    same = " that have the same answers to the public questions" if document.strata else ""
+    return (
+        f"A question has a result once {document.min_reports:,} released answers are about it.",
+        f"Answers are released {_PERIODS[document.release_every]}, never one by one: at least "
+        f"{document.release_step} together{same}.",
+    )
+
+
+def _results(document: SurveyDocument) -> Iterator[str]:
+    first, release = releases(document)
     waiting = expected_pending(
         (len(question.choices) for question in document.strata), document.release_step
     )
-    same = " that have the same answers to the public questions" if document.strata else ""
-    return [
-        f"A question has a result once {document.min_reports:,} released answers are about it.",
-        f"Answers are released {_PERIODS[document.release_every]}, never one by one: at least "
-        f"{document.release_step} together{same}. About {waiting:,} are expected to wait at any time.",
-    ]
+    yield first
+    yield f"{release} About {waiting:,} are expected to wait at any time."
 
 
 def _pairs(document: SurveyDocument, explanation: Explanation) -> str:

@@ -244,6 +244,8 @@ def _publish(desk: Desk) -> None:
     desk.check("job", again=True)
     desk.follow(page.get_by_role("link", name="What was published"))
     desk.check("publish")
+    desk.follow(page.get_by_role("link", name="Sheets to print"))
+    desk.check("sheet")
     desk.follow(page.get_by_role("link", name="Run", exact=True))
 
 

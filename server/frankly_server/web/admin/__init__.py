@@ -22,6 +22,7 @@ from frankly_server.web.admin import (
     publish,
     question_page,
     questions,
+    sheet,
     sign_in,
     translations,
     webhook,
@@ -60,6 +61,7 @@ def blueprint(services: Services) -> APIBlueprint:
     protection.add_to(routes, services)
     margins.add_to(routes, services)
     publish.add_to(routes, services)
+    sheet.add_to(routes, services)
     invitations.add_to(routes, services)
     answers.add_to(routes, services)
     estimates.add_to(routes, services)

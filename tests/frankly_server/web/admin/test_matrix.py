@@ -72,6 +72,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("POST", "/admin/surveys/<survey_id>/try"): "admin",
     ("GET", "/admin/surveys/<survey_id>/publish"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/publish"): "admin",
+    ("GET", "/admin/surveys/<survey_id>/sheet"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/versions/<int:version>"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/jobs/<job_id>"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/jobs/<job_id>/state"): "viewer",
