@@ -12,22 +12,8 @@ from frankly_protocol.explanation.label import beliefs, of_answers
 
 from frankly_server.surveys.asked import asked_in_words, without_refusal
 from frankly_server.surveys.definition import SurveyDefinition
-from frankly_server.surveys.trial import answer_points, expectations
-from frankly_server.surveys.verdicts import verdict
-
-
-@dataclass(frozen=True, slots=True)
-class MarginRow:
-    """What to expect of one question or table at the expected number of answers.
-
-    text : its questions. about : number of answers about it. margin : half-width at 95% in words,
-    or why there is none. verdict : of `verdicts.verdict`, "" for figures that are no shares.
-    """
-
-    text: str
-    about: int
-    margin: str
-    verdict: str
+from frankly_server.surveys.summary import NO_RESULT, SummaryRow, summary_rows
+from frankly_server.surveys.trial import drafted, wanted_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +22,11 @@ class Outlook:
 
     sentences : what the respondents' page says about certainty. rows : margins of the chosen
     questions. example : a sentence that says what the widest margin of a share means; "" without one.
-    notes : how many questions are asked, and who cannot refuse.
+    notes : why there is no result, how many questions are asked, and who cannot refuse.
     """
 
     sentences: tuple[str, ...]
-    rows: tuple[MarginRow, ...]
+    rows: tuple[SummaryRow, ...]
     example: str
     notes: tuple[str, ...]
 
@@ -52,29 +38,18 @@ def outlook(
 
     Raises the InvalidInput errors of `trial.drafted`.
     """
-    document, expected = expectations(definition, now, url)
-    point, asked = answer_points(definition).index(definition.expected_reports), set(questions)
-    rows, widest = list[MarginRow](), 0.0
-    for row in expected:
-        if not asked.issuperset(row.questions):
-            continue
-        about, margin = row.about[point], row.margins[point]
-        if about < document.min_reports:
-            rows.append(
-                MarginRow(row.text, about, f"no result: that needs {document.min_reports}", "")
-            )
-        elif margin is None:
-            rows.append(MarginRow(row.text, about, "some shares cannot be estimated", ""))
-        elif row.is_number:
-            rows.append(MarginRow(row.text, about, f"{margin:.2g}", ""))
-        else:
-            widest = max(widest, margin)
-            rows.append(MarginRow(row.text, about, f"{margin * 100:.1f} points", verdict(margin)))
+    document, asked = drafted(definition, now, url), set(questions)
+    rows = [
+        row
+        for row in summary_rows(document, definition.expected_reports, wanted_pairs(definition))
+        if asked.issuperset(row.questions)
+    ]
+    widest = max((row.points for row in rows if row.points is not None), default=None)
     return Outlook(
         tuple(_sentences(document, asked)),
         tuple(rows),
-        _example(widest) if widest else "",
-        (asked_in_words(document), *without_refusal(document)),
+        "" if widest is None else _example(widest),
+        (*_without_result(rows, document), asked_in_words(document), *without_refusal(document)),
     )
 
 
@@ -93,9 +68,16 @@ def _sentences(document: SurveyDocument, asked: set[str]) -> Iterator[str]:
     )
 
 
-def _example(margin: float) -> str:
+def _without_result(rows: Sequence[SummaryRow], document: SurveyDocument) -> Iterator[str]:
+    if any(row.margin == NO_RESULT for row in rows):
+        yield (
+            f"“No result”: a result needs {document.min_reports:,} answers about its question, and fewer are "
+            "expected. More people, or fewer questions, give one; so does a lower minimum, on the page of the questions."
+        )
+
+
+def _example(points: float) -> str:
     """Return what a margin of shares means for a share of one half."""
-    points = round(margin * 100, 1)
     low, high = max(0, floor(50 - points)), min(100, ceil(50 + points))
     return (
         f"For example: if half of the people would answer “yes”, the result shows something from {low}% to "

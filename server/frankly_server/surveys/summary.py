@@ -83,16 +83,18 @@ class ReadTexts:
 class SummaryRow:
     """What to expect of a question or table.
 
-    text : its questions. figure : what is estimated, in words. about : number of answers about it, of
-    those expected. margin : such as ±13.0 points; `NO_RESULT` or `UNKNOWN` without one. word : of
-    `verdicts`, "" for figures that are not shares.
+    questions : ids. text : its questions. figure : what is estimated, in words. about : number of answers
+    about it, of those expected. margin : such as ±13.0 points; `NO_RESULT` or `UNKNOWN` without one. word : of
+    `verdicts`, "" for figures that are not shares. points : that margin in percentage points, None without a word.
     """
 
+    questions: tuple[str, ...]
     text: str
     figure: str
     about: int
     margin: str
     word: str
+    points: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def summary_of(
         people=people,
         min_reports=document.min_reports,
         asked=asked_in_words(document),
-        rows=tuple(_rows(document, people, pairs)),
+        rows=tuple(summary_rows(document, people, pairs)),
         results=tuple(_results(document)),
         pairs=_pairs(document, explanation),
         factors=tuple(level_factors(level)),
@@ -189,7 +191,7 @@ def _section(section: Section) -> ReadSection:
     return ReadSection(section.heading, tuple(lines))
 
 
-def _rows(
+def summary_rows(
     document: SurveyDocument, people: int, pairs: Sequence[tuple[str, str]]
 ) -> list[SummaryRow]:
     """Return a row for each question, in the document's order, then for tables of several."""
@@ -203,15 +205,17 @@ def _rows(
 
 def _row(row: ExpectedRow, min_reports: int) -> SummaryRow:
     (about,), (margin,) = row.about, row.margins
-    shown = SummaryRow(row.text, _FIGURES[row.figure], about, UNKNOWN, "")
+    shown = SummaryRow(row.questions, row.text, _FIGURES[row.figure], about, UNKNOWN, "")
     if about < min_reports:
         return replace(shown, margin=NO_RESULT)
     if margin is None:
         return shown
     if row.is_number:
         return replace(shown, margin=f"±{_figure(margin)}")
-    word = "" if row.figure == CONTRAST else verdict(margin)
-    return replace(shown, margin=f"±{margin * 100:.1f} points", word=word)
+    points = f"±{margin * 100:.1f} points"
+    if row.figure == CONTRAST:
+        return replace(shown, margin=points)
+    return replace(shown, margin=points, word=verdict(margin), points=round(100 * margin, 1))
 
 
 def _figure(margin: float) -> str:

@@ -68,9 +68,9 @@ def test_margins_of_warner_at_the_expected_number(stop: int, people: int) -> Non
     (row,) = of(draft, "ill").rows
     p = exp(float(epsilon)) / (1 + exp(float(epsilon)))
     margin = 100 * Z / (2 * (2 * p - 1) * sqrt(people))
-    assert row.margin == f"{margin:.1f} points"
+    assert row.margin == f"±{margin:.1f} points"
     assert row.about == people
-    assert row.verdict == (
+    assert row.word == (
         "precise"
         if margin < 3.05
         else "fair"
@@ -83,9 +83,11 @@ def test_margins_of_warner_at_the_expected_number(stop: int, people: int) -> Non
 
 def test_too_few_people_have_no_result() -> None:
     (row,) = of(yes_or_no(99), "ill").rows
-    assert (row.margin, row.verdict) == ("no result: that needs 100", "")
+    assert (row.margin, row.word) == ("no result", "")
+    assert of(yes_or_no(99), "ill").notes[0].startswith("“No result”: a result needs 100 answers")
     found = of(yes_or_no(100), "ill")
-    assert found.rows[0].verdict
+    assert not any("No result" in note for note in found.notes)
+    assert found.rows[0].word
     assert found.example
     assert of(yes_or_no(99), "ill").example == ""
 
@@ -123,7 +125,5 @@ def test_one_answer_is_protected_and_said_to_be(choices: tuple[str, ...], stop: 
     # It is more precise than the protection of every answer at the same level.
     if stop < STOPS.index("2"):
         both = protect(draft, "ill", Protection({"epsilon": level}))
-        narrow, wide = (
-            float(of(one, "ill").rows[0].margin.split()[0]) for one in (protected, both)
-        )
+        narrow, wide = (of(one, "ill").rows[0].points or 0 for one in (protected, both))
         assert narrow < wide

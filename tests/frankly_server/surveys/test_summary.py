@@ -68,7 +68,13 @@ def test_the_margin_of_one_question_is_that_of_randomised_response() -> None:
     margin = 1.96 / (2 * (2 * 2.718281828 / 3.718281828 - 1) * sqrt(400))
     assert summary.rows == (
         SummaryRow(
-            "a?", "share of each answer", 400, f"±{100 * margin:.1f} points", verdict(margin)
+            ("a",),
+            "a?",
+            "share of each answer",
+            400,
+            f"±{100 * margin:.1f} points",
+            verdict(margin),
+            round(100 * margin, 1),
         ),
     )
     assert summary.pairs == ""

@@ -51,9 +51,10 @@ if (outlook) {
   const made = (tag, text, name = "") => Object.assign(document.createElement(tag), { textContent: text, className: name });
   const fill = ({ sentences = [], rows = [], example = "", notes = [], refused = "" }) => {
     part("sentences").replaceChildren(...sentences.map((one) => made("li", one)));
-    part("rows").replaceChildren(...rows.map(({ text, about, margin, verdict }) => {
-      const row = document.createElement("tr"), cells = [about.toLocaleString("en"), margin, verdict].map((one, i) => made("td", one, i ? "" : "n"));
-      cells.forEach((cell, i) => { cell.dataset.th = outlook.querySelectorAll("th[scope=col]")[i + 1].textContent; });
+    part("rows").replaceChildren(...rows.map(({ text, figure, about, margin, word }) => {
+      const row = document.createElement("tr"), heads = [...outlook.querySelectorAll("th[scope=col]")].slice(1);
+      const cells = [figure, about.toLocaleString("en"), margin, word || "–"].map((one, i) => made("td", one, heads[i].className));
+      cells.forEach((cell, i) => { cell.dataset.th = heads[i].textContent; });
       row.append(Object.assign(made("th", text), { scope: "row" }), ...cells);
       return row;
     }));
