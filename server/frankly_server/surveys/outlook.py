@@ -72,7 +72,7 @@ def _without_result(rows: Sequence[SummaryRow], document: SurveyDocument) -> Ite
     if any(row.margin == NO_RESULT for row in rows):
         yield (
             f"“No result”: a result needs {document.min_reports:,} answers about its question, and fewer are "
-            "expected. More people, or fewer questions, give one; so does a lower minimum, on the page of the questions."
+            "expected. More people or fewer questions give one, and so does a lower minimum (page Questions)."
         )
 
 
