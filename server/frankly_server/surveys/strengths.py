@@ -30,8 +30,8 @@ _OF_BELIEF: Final = ("lip", "srlip")
 def level_at(stop: int, notion: str) -> str:
     """Return the level of a notion at a stop, in nats.
 
-    Under LIP each of two beliefs changes by at most e^ε, so that their odds change by at most e^2ε;
-    under the other notions with one level the odds themselves change by at most e^ε.
+    Under LIP a level bounds each of two beliefs, so that their odds are bounded by twice the level;
+    under the other notions with one level it bounds the odds themselves.
     """
     nats = Decimal(STOPS[stop])
     return f"{(nats / 2 if notion in _OF_BELIEF else nats).normalize():f}"
