@@ -74,7 +74,7 @@ def cost_share_words(level: ReportLevel) -> str:
     percent = ceil(100 * Decimal(ln_up(level.cost.odds)) / Decimal(DEVICE_CAP))
     if percent > 100:
         return f"Answering costs more than {every}."
-    return f"Answering uses up {percent}% of {every}."
+    return f"Answering uses up {percent}% of {every}. When all is used up, the device answers no further survey."
 
 
 def report_json(level: ReportLevel) -> dict[str, Any]:

@@ -4,11 +4,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import ceil, floor
+from math import ceil
 
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation.catalogue import Texts
-from frankly_protocol.explanation.label import beliefs, of_answers
+from frankly_protocol.explanation.label import beliefs, consequences
 
 from frankly_server.surveys.asked import asked_in_words, without_refusal
 from frankly_server.surveys.definition import SurveyDefinition
@@ -49,17 +49,24 @@ def outlook(
         tuple(_sentences(document, asked)),
         tuple(rows),
         "" if widest is None else _example(widest),
-        (*_without_result(rows, document), asked_in_words(document), *without_refusal(document)),
+        (
+            *_without_result(rows, document),
+            *_alone(document, asked),
+            asked_in_words(document),
+            *without_refusal(document),
+        ),
     )
 
 
 def _sentences(document: SurveyDocument, asked: set[str]) -> Iterator[str]:
     """Yield the label's sentences on how sure anybody can become, in the language of the pages."""
-    texts = Texts("en", "label")
-    for block in document.blocks:
-        if len(block.questions) == 1 and block.questions[0].id in asked:
-            language, (question,) = document.languages[0], block.questions
-            yield from of_answers(question, block.promises, block.ceiling, language, texts)
+    texts, language = Texts("en", "label"), document.languages[0]
+    guesses = [""] * len(document.blocks)
+    for one in consequences(document, guesses, language, texts):
+        if asked.intersection(one.questions):
+            if one.fit is not None and one.fit.is_plain:
+                yield from one.sentences
+            yield from one.notes
     yield from beliefs(
         document.report_level,
         texts,
@@ -76,10 +83,23 @@ def _without_result(rows: Sequence[SummaryRow], document: SurveyDocument) -> Ite
         )
 
 
+def _alone(document: SurveyDocument, asked: set[str]) -> Iterator[str]:
+    """Yield what a part tells by itself, if the survey has several, whose reports add up."""
+    for block in document.blocks if len(document.blocks) > 1 else ():
+        odds = block.ceiling
+        if odds is not None and asked.issuperset(question.id for question in block.questions):
+            sure = ceil(100 * odds / (1 + odds))
+            yield (
+                f"This survey has {len(document.blocks)} parts that are protected by themselves, and what they tell "
+                "adds up. From this part alone, somebody who was 50% sure of an answer can become "
+                f"{min(sure, 100)}% sure at most."
+            )
+
+
 def _example(points: float) -> str:
     """Return what a margin of shares means for a share of one half."""
-    low, high = max(0, floor(50 - points)), min(100, ceil(50 + points))
+    low, high = max(0.0, 50 - points), min(100.0, 50 + points)
     return (
-        f"For example: if half of the people would answer “yes”, the result shows something from {low}% to "
-        f"{high}%, in about 19 of 20 such surveys."
+        f"For example: if the share of an answer is 50%, the result shows something from {low:.1f}% to {high:.1f}%, in "
+        "about 19 of 20 such surveys."
     )

@@ -7,7 +7,7 @@ possible in a survey file.
 """
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -28,6 +28,8 @@ from frankly_server.surveys.question_definition import QuestionDefinition
 
 BACKSTOP: Final = "2.9957"
 """ln 20, rounded down: default ceiling in nats, in case the prior is false."""
+_MOST_OF_ONE: Final = 12
+"""Answers of which one can be protected; the search for more takes longer than a page waits."""
 _OPEN: Final = "inf"
 """Level in survey files for a pair of answers without a promise."""
 NOTIONS: Final = ("lip", "secret-ldp", "alip", "srlip", "rldp")
@@ -130,6 +132,13 @@ def _of_one_answer(block: Draft, sensitive: str, level: str) -> Draft:
     ids = [choice["id"] for choice in block["questions"][0]["choices"]]
     if sensitive not in ids:
         raise InvalidInput(Problem.FIELD_MISSING, "choose the answer that is sensitive", "one")
+    if len(ids) > _MOST_OF_ONE:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"one answer can be protected among at most {_MOST_OF_ONE}: merge some of the others, or protect every "
+            "answer",
+            "one",
+        )
     nats = parse_epsilon(level)
     rows = [list(row) for row in _levels_of_one(ids, sensitive, level)]
     cap = BACKSTOP if nats <= Fraction(BACKSTOP) else level
@@ -161,6 +170,8 @@ def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
         "no ceiling": one is not None and cap is None,
         "a ball of another order than 2": block.robust is not None
         and Decimal(block.robust.order) != 2,
+        "other attributes than its questions": block.notion == "srlip"
+        and [int(n) for n in block.attributes] != [len(one.choices) for one in block.questions],
         "the objective hamming": block.objective == "hamming",
         "the worst target as criterion": block.criterion != "total",
         "shares that cannot be estimated": block.accept_unidentifiable,
@@ -272,16 +283,21 @@ def _prior(block: Draft, protection: Protection, questions: Mapping[str, Draft])
         secrets: list[str] = []
         for name in counts.secrets:
             # Each id must differ from the previous ones.
-            secrets.append(slug(name, secrets))
+            secrets.append(_short(name, secrets, "counts"))
     else:
         secret_question = questions[protection.other]
         rows = _order(counts.secrets, _names([secret_question]), "first column", "secrets")
         secrets = [choice["id"] for choice in secret_question["choices"]]
-    prior: Draft = {
-        "secret": protection.other or slug(protection.secret or ""),
-        "secrets": secrets,
-        "source": protection.source,
-    }
+    name = protection.other or _short(protection.secret or "", (), "name")
+    if protection.other is None and name in questions:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "a question of this survey has this name: choose “The answer to another question”, or another name",
+            "name",
+        )
+    if not protection.source:
+        raise InvalidInput(Problem.FIELD_MISSING, "say where the counts come from", "source")
+    prior: Draft = {"secret": name, "secrets": secrets, "source": protection.source}
     if counts.strata:
         prior["strata"] = [
             {"when": dict(when), "joint": [[joint[s][x] for x in order] for s in rows]}
@@ -290,6 +306,18 @@ def _prior(block: Draft, protection: Protection, questions: Mapping[str, Draft])
     else:
         prior["joint"] = [[counts.joint[s][x] for x in order] for s in rows]
     return prior | ({"public": True} if protection.public else {})
+
+
+def _short(name: str, used: Collection[str], field: str) -> str:
+    """Return a name as an id, which respondents read. Raises InvalidInput if nobody could recognise it."""
+    made = slug(name, used)
+    if not name or (made.partition("-")[0] == "q" and folded(name)[:1] != "q"):
+        raise InvalidInput(
+            Problem.FIELD_MISSING if not name else Problem.UNSUPPORTED,
+            "give it a short name in Latin letters, because respondents read it",
+            field,
+        )
+    return made
 
 
 def _names(questions: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:

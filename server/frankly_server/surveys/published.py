@@ -131,7 +131,11 @@ def form_notes(block: Block, document: SurveyDocument) -> tuple[str, ...]:
     number = str(low) if low == high else f"{low} to {high}"
     has_boxes = any(question.box for question in block.questions)
     what = "questions and boxes" if has_boxes else "questions"
-    notes = [f"Each report is about {number} of its {len(form.choices)} {what}, drawn at random."]
+    notes = []
+    if len(form.choices) > 1:
+        notes.append(
+            f"Each report is about {number} of its {len(form.choices)} {what}, drawn at random."
+        )
     notes.append(asked_in_words(document))
     if len(form.choices) > 1:
         names = [question.id for question in block.questions]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strengths of a protection: the named stops of the slider, which mean the same under every notion.
 
-A stop bounds how much a report can change the odds between two answers, or two values of the secret.
+A stop bounds how much a report can change the odds between two answers, or two values of the secret; if only
+one answer is sensitive, how much the odds of this answer against any other can grow.
 """
 
 from decimal import ROUND_CEILING, Decimal
@@ -20,7 +21,7 @@ WORDS: Final = (
 )
 """The names of the stops, in the same order."""
 FACTORS: Final = tuple(
-    f"{Decimal(nats).exp().quantize(Decimal('0.1'), ROUND_CEILING)}" for nats in STOPS
+    f"{Decimal(nats).exp().quantize(Decimal('0.01'), ROUND_CEILING)}" for nats in STOPS
 )
 """The largest changes of the odds at the stops, rounded up, in the same order."""
 _OF_ODDS: Final = ("ldp", "metric-ldp", "secret-ldp", "rldp")

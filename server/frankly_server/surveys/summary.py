@@ -11,6 +11,7 @@ from math import floor, log10
 from typing import Final
 
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.explanation.explain import Explanation, Section, explain
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN
@@ -57,7 +58,8 @@ class ReadTexts:
 
     own_language : of the survey's own words. language : of the sentences; English if the SDK has no
     texts in the survey's language. own_words : the survey's own text before the questions, or "".
-    sent, limits, unprotected : sections of the full explanation: what leaves the device, bounds of the
+    how_to_read : what the sentences about questions mean by a result that fits. overall : the others about all
+    questions. sent, limits, unprotected : sections of the full explanation: what leaves the device, bounds of the
     whole report, and what is not protected.
     """
 
@@ -67,6 +69,7 @@ class ReadTexts:
     own_words: str
     summary: tuple[str, ...]
     groups: tuple[ReadGroup, ...]
+    how_to_read: tuple[str, ...]
     overall: tuple[str, ...]
     sent: ReadSection
     limits: ReadSection
@@ -76,7 +79,7 @@ class ReadTexts:
     def sentences(self) -> tuple[str, ...]:
         """Every sentence of the page of publishing, in its order."""
         grouped = (text for group in self.groups for text in (*group.names, *group.sentences))
-        return (*self.summary, *self.overall, *grouped, *self.limits.lines)
+        return (*self.summary, *self.overall, *self.how_to_read, *grouped, *self.limits.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,7 @@ def _read(
     document: SurveyDocument, explanation: Explanation, language: str | None = None
 ) -> ReadTexts:
     own = language or document.languages[0]
+    fitting = Texts(explanation.language, "label").say("fitting")
     # In the order of `explain`: sent, questions, limits, open, technical.
     sent, _, limits, unprotected, _ = map(_section, explanation.details)
     return ReadTexts(
@@ -179,7 +183,8 @@ def _read(
         groups=tuple(
             ReadGroup(one.names, (*one.sentences, *one.notes)) for one in explanation.consequences
         ),
-        overall=explanation.overall,
+        how_to_read=tuple(one for one in explanation.overall if one == fitting),
+        overall=tuple(one for one in explanation.overall if one != fitting),
         sent=sent,
         limits=limits,
         unprotected=unprotected,

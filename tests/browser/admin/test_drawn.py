@@ -25,13 +25,36 @@ FILE = (
 )
 
 
+def _by_keyboard_and_back(desk: Desk) -> None:
+    surveys, page = desk.services.surveys, desk.page
+    # Enter saves, and whoever comes back sees the stop at which the slider stands.
+    people = page.get_by_label("How many people do you expect to answer?")
+    people.fill("2500")
+    with page.expect_navigation():
+        people.press("Enter")
+    assert "Saved." in page.locator("main").inner_text()
+    assert surveys.draft("ten").expected_reports == 2500
+    slider, word = page.get_by_role("slider", name="How strong?"), page.locator("output")
+    slider.press("ArrowRight")
+    moved = word.inner_text()
+    desk.follow(
+        page.get_by_role("link", name="Words")
+        .or_(page.get_by_role("link", name="What the names mean"))
+        .first
+    )
+    page.go_back()
+    words = slider.evaluate("one => JSON.parse(one.dataset.words)[one.value]")
+    assert (word.inner_text(), slider.get_attribute("aria-valuetext")) == (words, words)
+    assert moved in page.locator(".slider").inner_text()
+
+
 def test_two_of_ten_from_the_admin_to_the_analyst(desk: Desk) -> None:
     surveys, page = desk.services.surveys, desk.page
     survey = surveys.apply(parse_definition(FILE.encode())).survey_id
     desk.open("/admin/sign-in")
     desk.sign_in("ada@example.org", PASSWORD)
     desk.open(f"/admin/surveys/{survey}/protection")
-    drawn = page.get_by_label("Only a few, picked by chance")
+    drawn = page.get_by_label("Only those that the person's report is about")
     assert not drawn.is_checked()
     page.get_by_text("A person is asked all 10 questions.").wait_for()
     page.get_by_text("When is it better to ask all?").click()
@@ -40,6 +63,7 @@ def test_two_of_ten_from_the_admin_to_the_analyst(desk: Desk) -> None:
     desk.check("drawn-protection")
     desk.press("Save")
     page.get_by_text("A person is asked at most 2 of the 10 questions").wait_for()
+    _by_keyboard_and_back(desk)
     desk.open(f"/admin/surveys/{survey}/publish")
     assert "A person is asked only the questions that the report will be about" in (
         page.locator("main").inner_text()

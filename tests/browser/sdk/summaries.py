@@ -87,7 +87,7 @@ def of_summary(read: ReadTexts) -> Pieces:
         "title": read.title,
         "summary": list(read.summary),
         "groups": [[list(group.names), list(group.sentences)] for group in read.groups],
-        "overall": list(read.overall),
+        "overall": [*read.how_to_read, *read.overall],
         "limits": [read.limits.heading, list(read.limits.lines)],
         "unprotected": [read.unprotected.heading, list(read.unprotected.lines)],
         "sent": [read.sent.heading, list(read.sent.lines)],

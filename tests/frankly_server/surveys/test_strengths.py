@@ -37,7 +37,7 @@ def test_a_stop_means_the_same_under_every_notion(stop: int) -> None:
     Under LIP the counts may say anything of how common the two values are.
     """
     factor = Fraction(FACTORS[stop])
-    assert Decimal(FACTORS[stop]) - Decimal(STOPS[stop]).exp() < Decimal("0.1")
+    assert Decimal(FACTORS[stop]) - Decimal(STOPS[stop]).exp() < Decimal("0.01")
     ldp, lip = (exp_lower(Fraction(level_at(stop, notion))) for notion in ("ldp", "lip"))
     grid = [Fraction(k, 40) for k in range(41)]
     for p, q in product(grid, grid):  # the report's probability under either answer

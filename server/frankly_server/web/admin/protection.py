@@ -22,7 +22,7 @@ from frankly_server.surveys.trial import TRIAL_S
 from frankly_server.surveys.verdicts import MEANINGS
 from frankly_server.surveys.yaml import write_yaml
 from frankly_server.web import reading
-from frankly_server.web.admin.forms import takes
+from frankly_server.web.admin.forms import takes, ticked
 from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.protection_form import (
     FIELDS,
@@ -67,8 +67,16 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         """Say what the form's protection would mean; nothing is stored."""
         part, told, refused = part_of(survey), None, None
         try:
-            draft, protected = edited(survey, part, _ask(services, survey))
-            definition = parse_value(draft)
+            if (
+                part.block is not None
+                and unsupported_features(part.block)
+                and not ticked("replace")
+            ):
+                # What the file says stays, so that is what it means.
+                definition, protected = survey.definition, part.id
+            else:
+                draft, protected = edited(survey, part, _ask(services, survey))
+                definition = parse_value(draft)
             told = _told(services, survey, definition, protected)
         except InvalidInput as fault:
             refused = fault
@@ -118,7 +126,7 @@ def _page(
     is_entered: bool = False,
 ) -> Response:
     definition, block = survey.definition, part.block
-    form = shown(survey, part, _ask(services, survey))
+    stored = form = shown(survey, part, _ask(services, survey))
     together = [q.id for q in block.questions if q.id != main_question(block).id] if block else []
     # A refused form keeps what was entered.
     if is_entered:
@@ -140,6 +148,7 @@ def _page(
         offered=OFFERED,
         words=WORDS,
         factors=FACTORS,
+        stored=stored["strength"],
         strength=stops.get(form["strength"], WORDS[0]),
         form=form,
         told=told,

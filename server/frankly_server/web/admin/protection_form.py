@@ -13,7 +13,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.surveys import editing
 from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_counts
-from frankly_server.surveys.definition import FORM_ID, BlockDefinition
+from frankly_server.surveys.definition import FORM_ID, BlockDefinition, parse_value
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.priors import prior_columns
 from frankly_server.surveys.protection import (
@@ -111,6 +111,10 @@ def choices_of(survey: OpenedSurvey, part: Part) -> list[tuple[str, str, list[tu
 def entered(values: Mapping[str, str]) -> dict[str, str]:
     """Return the values with which the page shows a form again. values : those that it showed at first."""
     sent = {name: text for name, text in request.form.items() if name != "together"}
+    upload = request.files.get("counts_file")
+    if upload and upload.filename:  # browsers forget a file that was refused
+        upload.seek(0)
+        sent["counts"] = upload.read(MAX_BYTES).decode("utf-8-sig", "replace")
     return dict(values) | dict.fromkeys(("public", "backstop", "unchanged", "replace"), "") | sent
 
 
@@ -256,9 +260,9 @@ def edited(survey: OpenedSurvey, part: Part, ask: str) -> tuple[Draft, str]:
     if "expected_reports" in request.form:
         draft["expected_reports"] = field("expected_reports")
     if part.block is not None:
-        return protect(draft, part.id, _wanted(survey, part, kind)), part.id
+        return _as_saved(survey, protect(draft, part.id, _wanted(survey, part, kind))), part.id
     if kind != "answer":
-        name = field("one").partition("/")[0] if kind == "one" else field("question")
+        name = _leaving(survey, part, kind)
         # The question leaves the form, because all answers of a form are protected alike.
         edit = replace(edit_of(draft, name), place="block", wanted="", importance="")
         moved = with_question(draft, edit, name)
@@ -268,6 +272,33 @@ def edited(survey: OpenedSurvey, part: Part, ask: str) -> tuple[Draft, str]:
     wanted = choice("ask", ("drawn", "all"), ask)
     # An unstated choice stays unstated, so that a copy of the survey makes its own.
     return (draft if wanted == ask else editing.with_form_ask(draft, wanted)), FORM_ID
+
+
+def _as_saved(survey: OpenedSurvey, draft: Draft) -> Draft:
+    """Return the draft with the budget that it had, if nothing is protected in another way than before."""
+    # As read, because a draft may state what is usual.
+    is_same = parse_value(draft).blocks == survey.definition.blocks
+    return draft | {"budget": survey.draft["budget"]} if is_same else draft
+
+
+def _leaving(survey: OpenedSurvey, part: Part, kind: str) -> str:
+    """Return the id of the question that leaves the form to be protected by itself. Raises InvalidInput."""
+    at = "one" if kind == "one" else "question"
+    name, offered = field(at).partition("/")[0], choices_of(survey, part)
+    if name not in [question_id for question_id, *_ in offered]:
+        raise InvalidInput(
+            Problem.FIELD_MISSING, "choose a question that is protected together", at
+        )
+    form = survey.definition.form
+    rules = {} if form is None else {q.id: q.ask_if.question for q in form.questions if q.ask_if}
+    if name in rules or name in rules.values():
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "whether this question is asked depends on another one, or the other way round: remove that rule first, on "
+            "the page Questions",
+            at,
+        )
+    return name
 
 
 def _require_consent(part: Part) -> None:
@@ -316,7 +347,7 @@ def _require_used(part: Part, values: Mapping[str, str]) -> None:
         ),
         (notion == "alip", ("high", "low"), f"{_SECRET}, and with the choice above it (ALIP)"),
         (notion == "rldp", ("sample", "beta"), f"{_SECRET}, and with Robust LDP"),
-        (notion != "alip", ("strength", "epsilon"), "a promise of one level (not ALIP)"),
+        (notion != "alip", ("epsilon",), "a promise of one level (not ALIP)"),
     ):
         if not is_used:
             refuse_unused(names, values, use)
@@ -358,7 +389,7 @@ def _wanted(survey: OpenedSurvey, part: Part, kind: str) -> Protection:
     return replace(
         direct,
         together=tuple(name for name in together if name != partner or not is_added),
-        secret=None if kind == "question" else field("name") or kind,
+        secret=None if kind == "question" else field("name"),
         other=partner,
         counts=read_counts(data, public_questions(survey.draft.get("strata"))),
         source=field("source"),

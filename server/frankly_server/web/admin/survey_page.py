@@ -166,7 +166,10 @@ def show(
     """Render a page of a survey; for a refused form, with the HTTP status of the refusal."""
     # A refused form is still based on the draft that it showed. After `immutable`, the page
     # mentions the newer draft, so the next save may replace the newer draft.
-    uses_current = refused is None or refused.problem is Problem.IMMUTABLE
+    # So is a form that was only looked at (the trial of a protection).
+    uses_current = (
+        request.method != "POST" if refused is None else refused.problem is Problem.IMMUTABLE
+    )
     base_digest = (
         survey.definition.digest if uses_current else field("seen") or survey.definition.digest
     )

@@ -251,7 +251,7 @@ def test_an_admin_chooses_what_a_person_is_asked(tmp_path: Path) -> None:
 
     shown = page()
     assert re.search(r'value="drawn" checked', shown)
-    assert "Only a few, picked by chance on the person's device" in shown
+    assert "Only those that the person's report is about, picked by chance" in shown
     assert "A person is asked only the questions that the report will be about" in summary()
     for chosen, stored in (("drawn", None), ("all", "all"), ("drawn", "drawn")):
         saved = send(owner, path, epsilon="2", ask=chosen)

@@ -10,9 +10,11 @@ import pytest
 from flask.testing import FlaskClient
 from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition, parse_definition
 from frankly_server.surveys.protection import sensitive_answer
+from frankly_server.surveys.survey_templates import template
 
 from tests.frankly_server.web.admin.office import Office, ask, begin, send, token
 from tests.frankly_server.web.admin.test_form_pages import SURVEYS
+from tests.frankly_server.web.admin.test_forms import Forms
 
 COUNTS = ",no,yes\nlow,120,30\nhigh,40,60"
 GIVEN_AWAY = {
@@ -205,6 +207,116 @@ def test_the_slider_and_an_exact_level(office: Office, client: FlaskClient) -> N
     assert send(client, path, block="tired", strength="5", epsilon="").status_code == 303
     assert only_block(office, survey).epsilon == "3"
     assert shown() == ("5", "", "Weak")
+
+
+def test_looking_does_not_take_over_what_others_saved(office: Office, client: FlaskClient) -> None:
+    """A form that is shown again stays based on the draft that it was made from."""
+    survey = started(client, "Two tabs")
+    seen = stored(office, survey).digest
+    assert (
+        send(client, f"{survey}/protection", block="tired", strength="0", seen=seen).status_code
+        == 303
+    )
+    looked = send(client, f"{survey}/protection/outlook", block="tired", strength="5", seen=seen)
+    assert f'name="seen" value="{seen}"' in looked.text
+    refused = send(client, f"{survey}/protection", block="tired", strength="5", seen=seen)
+    assert refused.status_code == 409
+    assert only_block(office, survey).epsilon == "0.25"
+
+
+# Name -> (fields, field of the refusal)
+REFUSED = {
+    "a name in other letters": (GIVEN_AWAY | {"name": "Доход"}, "name"),
+    "no name": (GIVEN_AWAY | {"name": " "}, "name"),
+    "values in other letters": (GIVEN_AWAY | {"counts": ",no,yes\nнизкий,120,30\nвысокий,40,60"}, "counts"),
+    "the name of a question": (GIVEN_AWAY | {"name": "Tired"}, "name"),
+    "no source": (GIVEN_AWAY | {"source": ""}, "source"),
+    "an answer of a public question": ({"secret": "one", "one": "age/old"}, "one"),
+    "an answer of no question": ({"secret": "one", "one": "zzq/old"}, "one"),
+    "nothing chosen": ({"secret": "one"}, "one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("one_level", [{}, {"one_level": "yes"}], ids=["by itself", "in a form"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_nobody_could_read_is_refused_at_its_field(
+    office: Office, client: FlaskClient, name: str, one_level: dict[str, str]
+) -> None:
+    fields, at = REFUSED[name]
+    survey = started(client, f"{name} {len(one_level)}"[:24], **one_level)
+    assert ask(client, survey, "Age", "Young\nOld", place="public").status_code == 303
+    if "counts" in fields:  # with a public question, counts are given for each of its answers
+        head, *rows = fields["counts"].split("\n")
+        lines = [f"age,{head}", *(f"{age},{row}" for age in ("young", "old") for row in rows)]
+        fields = fields | {"counts": "\n".join(lines), "question": "tired"}
+        if not one_level:
+            del fields["question"]
+    before = stored(office, survey)
+    block = "form" if one_level else "tired"
+    refused = send(client, f"{survey}/protection", block=block, strength="2", **fields)
+    assert refused.status_code in (409, 422), refused.text
+    assert f'id="{at}-error"' in refused.text or f'data-field="{at}"' in refused.text
+    assert stored(office, survey) == before
+
+
+def test_a_file_that_was_refused_is_not_lost(client: FlaskClient) -> None:
+    survey = started(client, "Refused file")
+    fields = GIVEN_AWAY | {"source": "", "counts": ""}
+    refused = send(
+        client, f"{survey}/protection", block="tired", strength="2", **fields,
+        counts_file=(io.BytesIO(COUNTS.encode()), "a.csv"),
+    )  # fmt: skip
+    assert refused.status_code == 422
+    assert "low,120,30" in refused.text
+
+
+def test_a_question_with_a_rule_stays_in_the_form(office: Office, client: FlaskClient) -> None:
+    """What is sent about the other one would tell more about it than its own protection allows."""
+    surveys = office.services.surveys
+    rule = "\n      ask_if: {question: smoke, choices: ['yes']}\n      not_applicable: true\n      type: yes-no"
+    file = SURVEYS["alone"].replace("name: alone", "name: ruled").replace(
+        "    - {id: drink, text: {en: drink asked}, choices: [{id: no, label: {en: N}}, {id: yes, label: {en: Y}}]}",
+        f"    - id: drink\n      text: {{en: drink asked}}{rule}",
+    )  # fmt: skip
+    surveys.apply(parse_definition(file.encode()))
+    survey = next(row.survey_id for row in surveys.list() if row.name == "ruled")
+    path = f"/admin/surveys/{survey}/protection"
+    for one in ("smoke/yes", "drink/yes"):
+        refused = send(client, path, block="form", secret="one", one=one, strength="2", ask="all")
+        assert (refused.status_code, "remove that rule first" in refused.text) == (422, True)
+    assert (
+        send(
+            client, path, block="form", secret="one", one="mood/high", strength="2", ask="all"
+        ).status_code
+        == 303
+    )
+
+
+def test_saving_an_unchanged_page_changes_nothing(office: Office, client: FlaskClient) -> None:
+    surveys = office.services.surveys
+    for name in (
+        "student",
+        "workplace",
+        "health",
+        "opinion",
+        "questionnaire",
+        "attributes",
+        "census",
+    ):
+        surveys.apply(parse_definition(template(name)))
+        survey = next(row.survey_id for row in surveys.list() if row.name == name)
+        before = surveys.draft(survey)
+        page = f"/admin/surveys/{survey}/protection"
+        for part in [block.id for block in before.blocks] or ["form"]:
+            fields = Forms(page, client.get(f"{page}?block={part}").text).forms[1]
+            sent = {
+                control.name: control.value
+                for control in fields.controls
+                if control.value is not None and control.kind != "file" and control.name != "csrf"
+            }
+            answer = send(client, page, **sent)
+            assert answer.status_code == 303, (name, part, answer.text)
+            assert surveys.draft(survey) == before, (name, part)
 
 
 @pytest.mark.parametrize("name", SURVEYS)

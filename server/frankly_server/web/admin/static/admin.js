@@ -40,8 +40,9 @@ if (slider) {
     slider.form.querySelector("output").value = exact.value ? `Exact level: ${exact.value}` : words[slider.value];
   };
   slider.addEventListener("input", () => { exact.value = ""; say(); });
-  exact.addEventListener("input", () => { slider.value = slider.defaultValue; say(); });
-  say();
+  exact.addEventListener("input", () => { slider.value = slider.dataset.stored; say(); });
+  // The browser may fill fields in again after this script, when somebody comes back.
+  addEventListener("pageshow", say);
 }
 
 // What the protection would mean is asked anew after each change of its form.
@@ -62,29 +63,32 @@ if (outlook) {
     part("notes").replaceChildren(...notes.map((one) => made("p", one, "hint")));
     part("status").textContent = refused && `Not known yet: ${refused}`;
     part("rows").closest("div").hidden = !rows.length;
-    part("known").hidden = !sentences.length;
+    part("known").hidden = Boolean(refused);
   };
-  let latest = 0, timer;
+  let current = new AbortController(), timer;
   const ask = async () => {
-    const mine = ++latest;
+    current.abort();
+    const { signal } = current = new AbortController();
     part("status").textContent = "Working it out …";
     outlook.ariaBusy = "true";
+    let told = { busy: "the server is busy" };
     try {
-      let told = { busy: true };
-      for (let tries = 0; told.busy && tries < 40 && mine === latest; tries++) {
-        if (tries) await new Promise((done) => setTimeout(done, 1000));
-        const answer = await fetch(button.formAction, { method: "POST", body: new FormData(form), headers: { Accept: "application/json" }, credentials: "same-origin" });
+      for (let tries = 0; told.busy && tries < 20; tries++) {
+        if (tries) await new Promise((done) => setTimeout(done, 2000));
+        const answer = await fetch(button.formAction, { method: "POST", body: new FormData(form), headers: { Accept: "application/json" }, credentials: "same-origin", signal });
+        if (!answer.headers.get("Content-Type").startsWith("application/json")) throw new Error(answer.status);
         told = await answer.json();
       }
-      if (mine === latest) fill(told.busy ? { refused: told.busy } : told);
     } catch {
-      if (mine === latest) fill({ refused: "the server does not respond; reload the page." });
+      told = { refused: "the server does not respond, or you are signed out. What you typed is kept in this tab: reload the page." };
     }
-    if (mine === latest) outlook.ariaBusy = "false";
+    if (signal.aborted) return;
+    fill(told.busy ? { refused: told.busy } : told);
+    outlook.ariaBusy = "false";
   };
-  button.hidden = true;
+  button.hidden = button.disabled = true;
   form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 300); });
-  if (!outlook.hasAttribute("data-told")) ask();
+  addEventListener("pageshow", (event) => { if (event.persisted || !outlook.hasAttribute("data-told")) ask(); });
 }
 
 // Of the answers that a question can depend on, those of the chosen question are shown.
