@@ -44,9 +44,16 @@ def outlook(
         for row in summary_rows(document, definition.expected_reports, wanted_pairs(definition))
         if asked.issuperset(row.questions)
     ]
+    secrets = [f"“{name}”" for name in document.report_level.secrets]
     widest = max((row.points for row in rows if row.points is not None), default=None)
     return Outlook(
-        tuple(_sentences(document, asked)),
+        # What is protected comes first: the answer itself may need no secret.
+        tuple(
+            sorted(
+                _sentences(document, asked),
+                key=lambda one: not any(name in one for name in secrets),
+            )
+        ),
         tuple(rows),
         "" if widest is None else _example(widest),
         (

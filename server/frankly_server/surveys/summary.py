@@ -13,6 +13,7 @@ from typing import Final
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.explanation.explain import Explanation, Section, explain
+from frankly_protocol.explanation.label import of_answers
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN
 
@@ -58,8 +59,9 @@ class ReadTexts:
 
     own_language : of the survey's own words. language : of the sentences; English if the SDK has no
     texts in the survey's language. own_words : the survey's own text before the questions, or "".
-    how_to_read : what the sentences about questions mean by a result that fits. overall : the others about all
-    questions. sent, limits, unprotected : sections of the full explanation: what leaves the device, bounds of the
+    named : of the notes, those on single answers that are protected more than others. how_to_read : what
+    the sentences about questions mean by a result that fits. overall : the others about all questions.
+    sent, limits, unprotected : sections of the full explanation: what leaves the device, bounds of the
     whole report, and what is not protected.
     """
 
@@ -69,6 +71,7 @@ class ReadTexts:
     own_words: str
     summary: tuple[str, ...]
     groups: tuple[ReadGroup, ...]
+    named: tuple[str, ...]
     how_to_read: tuple[str, ...]
     overall: tuple[str, ...]
     sent: ReadSection
@@ -183,12 +186,21 @@ def _read(
         groups=tuple(
             ReadGroup(one.names, (*one.sentences, *one.notes)) for one in explanation.consequences
         ),
+        named=tuple(_named(document, own, explanation.language)),
         how_to_read=tuple(one for one in explanation.overall if one == fitting),
         overall=tuple(one for one in explanation.overall if one != fitting),
         sent=sent,
         limits=limits,
         unprotected=unprotected,
     )
+
+
+def _named(document: SurveyDocument, own: str, language: str) -> Iterator[str]:
+    texts = Texts(language, "label")
+    for block in document.blocks:
+        if len(block.questions) == 1:
+            (question,) = block.questions
+            yield from of_answers(question, block.promises, block.ceiling, own, texts)
 
 
 def _section(section: Section) -> ReadSection:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from json import loads
 from typing import TYPE_CHECKING, Final
 
@@ -96,6 +96,11 @@ class Summary:
     last: datetime | None = None
     least: int = 0
     token: "TokenRule | None" = None
+
+    @property
+    def last_day(self) -> date | None:
+        """The last day (UTC) on which somebody can answer: at midnight, the day before."""
+        return None if self.last is None else (self.last - timedelta(seconds=1)).date()
 
 
 @dataclass(frozen=True, slots=True)
