@@ -177,7 +177,8 @@ AREAS: tuple[Area, ...] = (
             Part(
                 f"{_PROTOCOL}/audit", "report", f"{_PROTOCOL_TESTS} sdk/test_budget sdk/test_delta"
             ),
-            Part(_SDK, "budget policy _sealing", _SDK_TESTS),
+            Part(_SDK, "policy _sealing", _SDK_TESTS),
+            Part(f"{_PROTOCOL}/explanation", "budget", _SDK_TESTS),
             Part(
                 _SDK,
                 "store client",

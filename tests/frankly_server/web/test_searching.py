@@ -234,7 +234,7 @@ def test_no_page_searches_in_the_process_of_the_server(
     for page in sorted(tabs):
         assert client.get(page).status_code == 200, page
     outlook = send(client, f"{home}/protection/outlook", block="smokes", strength="2")
-    assert "What a respondent reads about it" in outlook.text
+    assert "What a respondent reads" in outlook.text
     rule = {"rule": "margin", "points": "3"}
     assert send(client, f"{home}/stop-rule", **rule).status_code == 303
 
