@@ -16,7 +16,7 @@ from playwright.sync_api import Page
 from tests.browser.admin.conftest import PASSWORD, Desk
 from tests.frankly_server.surveys.random_files import random_file
 
-SURVEYS = 4
+SURVEYS = 2
 _BIDI = re.compile("[\u2066-\u2069\u200e\u200f]")
 TEXT = """() => {
   const all = (root) => [...root.childNodes].map((one) => one.nodeType === Node.TEXT_NODE ? one.data
