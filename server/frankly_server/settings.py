@@ -114,7 +114,7 @@ class Settings(BaseSettings):
         gt=0,
         le=1e6,
         allow_inf_nan=False,
-        description="requests for estimates per second, by API key and process",
+        description="requests with one API key per second, by process",
     )
     metrics_token: SecretStr | None = Field(
         default=None,

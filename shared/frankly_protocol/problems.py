@@ -52,7 +52,7 @@ class Problem(Enum):
     )
     DEFINITION_INVALID = ("definition_invalid", 422, "The survey definition is not valid.")
     BUDGET_EXCEEDED = ("budget_exceeded", 422, "The form asks for more than its stated budget.")
-    IMMUTABLE = ("immutable", 409, "A published survey does not change; publish a new version.")
+    IMMUTABLE = ("immutable", 409, "In this state it cannot be changed.")
     # The optimiser (bad inputs 9, 13-16).
     IDENTITY_MECHANISM = ("identity_mechanism", 422, "The optimum sends answers unchanged.")
     OPTIMISER_LIMIT = ("optimiser_limit", 422, "The optimum is out of reach at this size.")
@@ -96,6 +96,23 @@ class Problem(Enum):
     UNAUTHENTICATED = ("unauthenticated", 401, "A valid API key is needed.")
     FORBIDDEN = ("forbidden", 403, "This key does not give access here.")
     NOT_FOUND = ("not_found", 404, "There is nothing here.")
+    TAKEN = ("taken", 409, "This name is in use.")
+    PRECONDITION_FAILED = ("precondition_failed", 412, "It has changed since it was read.")
+    PRECONDITION_REQUIRED = (
+        "precondition_required",
+        428,
+        "Say which state the change is based on.",
+    )
+    IDEMPOTENCY_CONFLICT = (
+        "idempotency_conflict",
+        409,
+        "A request with this idempotency key was carried out, or is being carried out.",
+    )
+    IDEMPOTENCY_MISMATCH = (
+        "idempotency_mismatch",
+        422,
+        "This idempotency key was sent with another request.",
+    )
     METHOD_NOT_ALLOWED = ("method_not_allowed", 405, "This address does not support the method.")
     BODY_TOO_LARGE = ("body_too_large", 413, "The body is larger than allowed.")
     CONTENT_TYPE = ("content_type", 415, "The content type is not the one expected.")

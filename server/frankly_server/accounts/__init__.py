@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts of people who run surveys: roles, passwords, sessions, and the audit trail."""
 
+from frankly_server.accounts.actors import Actor, KeyHolder
 from frankly_server.accounts.passkeys import Passkeys
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES, may
@@ -22,6 +23,8 @@ __all__ = [
     "ROLES",
     "SESSION_S",
     "Accounts",
+    "Actor",
+    "KeyHolder",
     "Passkeys",
     "Passwords",
     "Person",

@@ -15,7 +15,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.accounts.lockout import after_failure, is_locked
-from frankly_server.accounts.service import Accounts, require_owner
+from frankly_server.accounts.service import Accounts
 from frankly_server.accounts.sessions import (
     Person,
     SignedIn,
@@ -157,10 +157,10 @@ class SecondFactors:
         """Require a second factor of all members of an owner's organisation, or stop requiring it.
 
         Members without one are redirected to the account page until they add one. Raises
-        the errors of `require_owner`.
+        the errors of `Person.require_owner`.
         """
         with self._database.administering("require second factor") as tx:
-            require_owner(tx, by)
+            by.require_owner(tx)
             tx.organisations.set_second_factor(by.organisation, needed)
             action = "second factor required" if needed else "second factor not required"
             self._accounts.recorder(by, action, by.organisation)(tx)

@@ -14,6 +14,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import ID
 
+from frankly_server.accounts.actors import Actor
 from frankly_server.accounts.lockout import TRIES, after_failure, is_locked
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES
@@ -55,13 +56,13 @@ class Accounts:
         self._passwords = passwords or Passwords()
 
     def create(
-        self, organisation: str, email: str, role: str, password: str, by: Person | None = None
+        self, organisation: str, email: str, role: str, password: str, by: Actor | None = None
     ) -> Person:
         """Create an account.
 
         by : the owner who creates it; None on the command line. Raises InvalidInput: field_type for
-        a bad name, address, role or password, file_exists if the address has an account,
-        unauthenticated as `require_unchanged`. Raises Busy.
+        a bad name, address, role or password, taken if the address has an account,
+        unauthenticated as `Actor.require_unchanged`. Raises Busy.
         """
         if not ID.fullmatch(organisation):
             raise InvalidInput(
@@ -88,15 +89,18 @@ class Accounts:
         )
         with self._database.administering("create account") as tx:
             if by is not None:
-                require_unchanged(tx, by)
+                by.require_unchanged(tx)
             if tx.accounts.by_email(address) is not None:
                 # The address may belong to another organisation, which the message must not reveal.
                 raise InvalidInput(
-                    Problem.FILE_EXISTS, "this address cannot be used; use another one", "email"
+                    Problem.TAKEN, "this address cannot be used; use another one", "email"
                 )
             tx.accounts.add(row)
-            actor = COMMAND_LINE if by is None else by.email
-            self._record(tx, organisation, actor, "account created", f"{address} ({role})")
+            subject = f"{address} ({role})"
+            if by is None:
+                self._record(tx, organisation, COMMAND_LINE, "account created", subject)
+            else:
+                self.recorder(by, "account created", subject)(tx)
         return person_of(row)
 
     def sign_in(self, email: str, password: str, browser: str = "") -> SignedIn:
@@ -201,11 +205,11 @@ class Accounts:
         with self._database.reading("list accounts") as tx:
             return tx.accounts.of_organisation(organisation)
 
-    def set_role(self, by: Person, account_id: str, role: str) -> None:
+    def set_role(self, by: Actor, account_id: str, role: str) -> None:
         """Change a colleague's role and end their sessions.
 
         Raises InvalidInput: field_type, not_found, forbidden for one's own account, and the errors
-        of `require_owner`.
+        of `Actor.require_owner`; immutable for the last owner.
         """
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
@@ -214,14 +218,14 @@ class Accounts:
             tx.accounts.raise_version(row.id, role=role)
             tx.sessions.end_all(row.id)
             tx.second_factors.end_pending(row.id)
-            self._record(tx, by.organisation, by.email, "role changed", f"{row.email} ({role})")
+            self.recorder(by, "role changed", f"{row.email} ({role})")(tx)
 
-    def disable(self, by: Person, account_id: str) -> None:
+    def disable(self, by: Actor, account_id: str) -> None:
         """Disable a colleague's account and end its sessions. Raises the errors of `set_role`."""
         with self._database.administering("disable account") as tx:
             row = _colleague(tx, by, account_id)
             end_all(tx, row.id, disabled=self._now())
-            self._record(tx, by.organisation, by.email, "account disabled", row.email)
+            self.recorder(by, "account disabled", row.email)(tx)
 
     def every(self) -> Sequence[AccountRow]:
         """Return the accounts of all organisations, sorted by organisation and address."""
@@ -278,20 +282,24 @@ class Accounts:
             yield tx, row
             self._record(tx, row.organisation, COMMAND_LINE, action, row.email)
 
-    def recorder(self, by: Person, action: str, subject: str) -> Record:
-        """Return a function that records a person's action within another service's transaction."""
-        return lambda tx: self._record(tx, by.organisation, by.email, action, subject)
+    def recorder(self, by: Actor, action: str, subject: str) -> Record:
+        """Return a function that records an action within another service's transaction."""
 
-    def credential_recorder(self, by: Person, action: str, subject: str) -> Record:
+        def record(tx: Transaction) -> None:
+            by.acted(tx)
+            self._record(tx, by.organisation, by.actor, action, subject)
+
+        return record
+
+    def credential_recorder(self, by: Actor, action: str, subject: str) -> Record:
         """Return a `recorder` of an action on what gives access: API keys, invitations, webhooks.
 
-        It raises InvalidInput(unauthenticated) if the person's account has changed since their
-        session was checked.
+        It raises InvalidInput(unauthenticated) if the access was taken away since it was checked.
         """
 
         def record(tx: Transaction) -> None:
-            require_unchanged(tx, by)
-            self._record(tx, by.organisation, by.email, action, subject)
+            by.require_unchanged(tx)
+            self.recorder(by, action, subject)(tx)
 
         return record
 
@@ -386,32 +394,15 @@ def folded(email: str) -> str:
     return email.strip().lower()
 
 
-def require_owner(tx: Transaction, by: Person) -> None:
-    """Raise InvalidInput unless the person is an owner, and still who they were.
-
-    Call this in an administering transaction; the check is then valid until the commit. Raises
-    InvalidInput: forbidden for a person who is no longer an owner, unauthenticated as
-    `require_unchanged`.
-    """
-    # The role may have changed since the request was authenticated.
-    row = tx.accounts.get(by.id)
-    if row is None or row.role != "owner" or row.disabled is not None:
-        raise InvalidInput(
-            Problem.FORBIDDEN, "you are not an owner any more: sign in again", "account"
-        )
-    # An owner who was put out has the role still; only the version tells.
-    require_unchanged(tx, by)
-
-
-def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
+def _colleague(tx: Transaction, by: Actor, account_id: str) -> AccountRow:
     """Return the account that an owner is about to change.
 
-    Raises the errors of `require_owner`, and InvalidInput: forbidden if the account is their own;
-    not_found.
+    Raises the errors of `Actor.require_owner`, and InvalidInput: forbidden if the account is their own;
+    not_found; immutable for the last owner.
     """
     # Read in this transaction, not at the request's start: otherwise two owners who demote each
     # other at the same moment would leave the organisation without an owner.
-    require_owner(tx, by)
+    by.require_owner(tx)
     row = tx.accounts.get(account_id)
     # Accounts of other organisations are reported as not found.
     if row is None or row.organisation != by.organisation:
@@ -423,7 +414,17 @@ def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
             "you cannot change your own account here: ask another owner",
             "account",
         )
+    # A person leaves at least themselves; an API key may be the only one left.
+    owners = [one.id for one in tx.accounts.of_organisation(by.organisation) if _is_owner(one)]
+    if owners == [row.id]:
+        raise InvalidInput(
+            Problem.IMMUTABLE, "this is the last owner: make another one first", "account"
+        )
     return row
+
+
+def _is_owner(row: AccountRow) -> bool:
+    return row.role == "owner" and row.disabled is None
 
 
 def _refused() -> InvalidInput:

@@ -38,6 +38,34 @@ class Person:
     must_enrol: bool = False
     session: str = field(default="", compare=False, repr=False)
 
+    @property
+    def actor(self) -> str:
+        """The name in the audit trail."""
+        return self.email
+
+    def require_unchanged(self, tx: Transaction) -> None:
+        """Raise InvalidInput(unauthenticated) as the function of this name."""
+        require_unchanged(tx, self)
+
+    def require_owner(self, tx: Transaction) -> None:
+        """Raise InvalidInput unless the person is an owner, and still who they were.
+
+        Call this in an administering transaction; the check is then valid until the commit. Raises
+        InvalidInput: forbidden for a person who is no longer an owner, unauthenticated as
+        `require_unchanged`.
+        """
+        # The role may have changed since the request was authenticated.
+        row = tx.accounts.get(self.id)
+        if row is None or row.role != "owner" or row.disabled is not None:
+            raise InvalidInput(
+                Problem.FORBIDDEN, "you are not an owner any more: sign in again", "account"
+            )
+        # An owner who was put out has the role still; only the version tells.
+        require_unchanged(tx, self)
+
+    def acted(self, tx: Transaction) -> None:
+        """Do nothing more: what gives access is checked by `credential_recorder`."""
+
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:

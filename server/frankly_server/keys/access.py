@@ -21,7 +21,8 @@ from frankly_protocol.schema import unsafe_character
 from frankly_server.store import ApiKeyRow, Database, Record, unrecorded
 from frankly_server.store.survey_states import MAIN
 
-ROLES: Final = ("admin", "analyst")
+ROLES: Final = ("analyst", "admin", "owner")
+"""analyst : reads estimates and counts. admin : also manages surveys and keys. owner : also accounts."""
 _START: Final = "frankly_live_"
 _PREFIX_LENGTH: Final = 8
 _TOKEN: Final = re.compile(_START + r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -61,14 +62,20 @@ class Access:
         organisation: str = MAIN,
         surveys: Sequence[str] = (),
         record: Record = unrecorded,
+        most: str = ROLES[-1],
     ) -> str:
         """Return a new key for all or some surveys of an organisation; it is not stored.
 
-        Raises InvalidInput for an unknown role or a label that is empty, too long or not safe to
-        show.
+        most : the role with the most rights that the key may get. Raises InvalidInput: field_type
+        for an unknown role or a label that is empty or too long, text_characters for one that is not
+        safe to show, forbidden for a role above `most`.
         """
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
+        if ROLES.index(role) > ROLES.index(most):
+            raise InvalidInput(
+                Problem.FORBIDDEN, f"you can make keys up to the role {most}", "role"
+            )
         if not 1 <= len(label) <= 200:
             raise InvalidInput(Problem.FIELD_TYPE, "a label has 1 to 200 characters", "label")
         # Lists and the audit trail show labels, and control characters could fake entries there.

@@ -13,6 +13,7 @@ from frankly_server.store.counts import CountKey, DayKey, Difference, PairKey
 from frankly_server.store.database import Database, Record, Transaction, unrecorded
 from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
+from frankly_server.store.idempotency import IdempotentRequestRow
 from frankly_server.store.log import LogEntryRow
 from frankly_server.store.migrate import downgrade, upgrade
 from frankly_server.store.passkeys import PasskeyRow
@@ -36,6 +37,7 @@ __all__ = [
     "DayKey",
     "Difference",
     "DocumentRow",
+    "IdempotentRequestRow",
     "IdenticalReports",
     "Layout",
     "LogEntryRow",

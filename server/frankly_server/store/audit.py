@@ -21,7 +21,7 @@ audit_events = Table(
     ),
     column("at", String(20), "UTC, RFC 3339"),
     column("organisation", String(64), "the organisation's name"),
-    column("actor", String(254), "an account's email, or the command line"),
+    column("actor", String(254), "an account's email, an API key, or the command line"),
     column("action", String(64), "the action"),
     column("subject", String(254), "name of the thing that the action changed"),
 )

@@ -25,6 +25,7 @@ from frankly_server.store.earlier_drafts import EarlierDrafts
 from frankly_server.store.engines import check_durability, make_engine, reading, try_to_write
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.exporting import ReportExport
+from frankly_server.store.idempotency import IdempotentRequestsTable
 from frankly_server.store.jobs import JobsTable
 from frankly_server.store.log import LogEntriesTable
 from frankly_server.store.organisations import OrganisationsTable
@@ -71,6 +72,7 @@ class Transaction:
     log = LogEntriesTable.of_transaction()
     tokens = TokensTable.of_transaction()
     api_keys = ApiKeysTable.of_transaction()
+    idempotent_requests = IdempotentRequestsTable.of_transaction()
     survey_states = SurveyStatesTable.of_transaction()
     jobs = JobsTable.of_transaction()
     accounts = AccountsTable.of_transaction()

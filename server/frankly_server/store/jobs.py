@@ -19,7 +19,7 @@ jobs = Table(
     column(
         "detail",
         Text,
-        "id of the current block, digest of the new version, or reason of the failure",
+        "id of the current block, digest of the new version, or problem (RFC 9457) of the failure",
     ),
     column("updated", String(20), "UTC, RFC 3339"),
     CheckConstraint(

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0104"
+revision = "0105"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -52,6 +52,7 @@ def downgrade() -> None:
             "earlier_drafts",
             "webhook_deliveries",
             "webhooks",
+            "idempotent_requests",
             "api_key_scopes",
             "api_keys",
             "jobs",
@@ -333,11 +334,13 @@ def _administration() -> None:
         _key("position", sa.Integer, "grows; rows are never changed", autoincrement=True),
         _column("at", _TIME, _UTC),
         _column("organisation", _NAME, _ORGANISATION),
-        _column("actor", sa.String(254), "an account's email, or the command line"),
+        _column("actor", sa.String(254), "an account's email, an API key, or the command line"),
         _column("action", _NAME, "the action"),
         _column("subject", sa.String(254), "name of the thing that the action changed"),
     )
-    detail = "id of the current block, digest of the new version, or reason of the failure"
+    detail = (
+        "id of the current block, digest of the new version, or problem (RFC 9457) of the failure"
+    )
     op.create_table(
         "jobs",
         _key("id", _ID, "random"),
@@ -355,11 +358,11 @@ def _administration() -> None:
         "api_keys",
         _key("prefix", sa.String(16), "first characters of the secret part, shown in lists"),
         _column("hash", _HASH, "SHA-256 of the whole key"),
-        _column("role", sa.String(16), "admin or analyst"),
+        _column("role", sa.String(16), "analyst, admin or owner"),
         _column("label", sa.String(200), "the admin's note"),
         _column("created", _TIME, _UTC),
         _optional("revoked", _TIME, "UTC, RFC 3339; null while the key works"),
-        sa.CheckConstraint("role IN ('admin', 'analyst')", name="role"),
+        sa.CheckConstraint("role IN ('analyst', 'admin', 'owner')", name="role"),
     )
     opened = "ids of the surveys that it opens, separated by spaces; empty: all"
     op.create_table(
@@ -368,6 +371,15 @@ def _administration() -> None:
         _column("organisation", _NAME, _ORGANISATION),
         _column("surveys", sa.Text, opened),
     )
+    kept = "encrypted with a key that only the caller has; null: not kept yet"
+    op.create_table(
+        "idempotent_requests",
+        _key("id", _HASH, "HMAC of the idempotency key under the API key"),
+        _column("request", _HASH, "SHA-256 of what was asked"),
+        _optional("answer", sa.LargeBinary, kept),
+        _column("at", _TIME, _UTC),
+    )
+    op.create_index("ix_idempotent_requests_at", "idempotent_requests", ["at"])
     op.create_table(
         "webhooks",
         _key("survey", _ID, "the survey it is about", "surveys.id"),
