@@ -55,6 +55,7 @@ TEST: dict[str, Callable[[], bool]] = BUILD | {
 FULL: dict[str, Callable[[], bool]] = TEST | {
     "caddy": lambda: shutil.which("caddy") is not None,
     "chromium": lambda: shutil.which("chromium") is not None,
+    "curl": lambda: shutil.which("curl") is not None,
     "debootstrap": lambda: shutil.which("debootstrap") is not None,
     "default-jre-headless": lambda: shutil.which("java") is not None,
     "docker-compose": lambda: shutil.which("docker-compose") is not None,
@@ -101,6 +102,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     ),
     "caddy": ("tests/deploy",),
     "chromium": ("tests/browser", "tests/docs"),
+    "curl": ("tests/docs",),
     "debootstrap": ("tests/deploy",),
     "default-jre-headless": ("tests/frankly_server/scale",),
     "docker-compose": ("tests/deploy", "tests/docs"),

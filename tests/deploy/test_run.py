@@ -113,6 +113,7 @@ def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
         "npm",
         "caddy",
         "chromium",
+        "curl",
         "debootstrap",
         "default-jre-headless",
         "docker-compose",
