@@ -25,6 +25,7 @@ from frankly_server.web import (
     hosted,
     limits,
     logs,
+    management,
     metrics,
     models,
     openapi,
@@ -34,6 +35,7 @@ from frankly_server.web import (
     reading,
 )
 from frankly_server.web.admin import blueprint as admin_pages
+from frankly_server.web.management import models as management_models
 from frankly_server.web.openapi import declare
 from frankly_server.web.receiving import Receiving
 from frankly_server.web.slots import Slots
@@ -101,6 +103,7 @@ def create_app(
     allowed = limits.RateLimits(settings)
     app.register_blueprint(public.blueprint(bound, settings, allowed))
     app.register_blueprint(analyst.blueprint(bound, allowed))
+    app.register_blueprint(management.blueprint(bound, allowed))
     app.register_blueprint(hosted.blueprint(bound))
     app.register_blueprint(front.blueprint())
     app.register_blueprint(admin_pages(bound))
@@ -150,7 +153,10 @@ def _add_description(app: APIFlask) -> None:
 
     It is built once, at the first request, because building it would delay the start of a server.
     """
-    described = (*models.ALL, *estimates_models.ALL, *counts_models.ALL, *plan_models.ALL)
+    described = (
+        *(*models.ALL, *estimates_models.ALL, *counts_models.ALL, *plan_models.ALL),
+        *management_models.ALL,
+    )
     built: list[bytes] = []
     building = Lock()
 

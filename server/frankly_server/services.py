@@ -12,6 +12,7 @@ from frankly_protocol.clock import Clock
 from frankly_server.accounts import Accounts, Passkeys, Passwords, SecondFactors
 from frankly_server.intake import Intake, Invites, Releasing
 from frankly_server.keys import Access, Keyring
+from frankly_server.keys.idempotency import IdempotentRequests
 from frankly_server.log import LogService
 from frankly_server.settings import Settings
 from frankly_server.store import Database, StoreUnavailable
@@ -30,7 +31,8 @@ class Services:
     """All services over one database and one key folder; resources are opened on first use.
 
     surveys, intake, releasing, analysis : surveys, their reports, releases and estimates.
-    access : API keys. keys : signing keys. log : the transparency log. invites : invite tokens.
+    access, idempotency : API keys, and requests that were sent twice. keys : signing keys. log : the
+    transparency log. invites : invite tokens.
     accounts, second_factors, passkeys : sign-in. lifecycle, jobs : states of surveys, and
     publishing in the background. searches, analyses, previews : places for slow work of requests.
     kept_results : results of searches, the newest last (`web.searching.search_once`). webhooks,
@@ -49,6 +51,7 @@ class Services:
         self._clock = clock
         self.keys = Keyring(settings.keys_folder, clock)
         self.access = Access(database, clock)
+        self.idempotency = IdempotentRequests(database, clock)
         self.surveys = Surveys(settings, database, self.keys, clock)
         self.intake = Intake(database, clock)
         self.log = LogService(database, self.keys, clock)

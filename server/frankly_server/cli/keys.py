@@ -9,7 +9,7 @@ from frankly_protocol.clock import SystemClock
 from frankly_server.cli import keys_rotate
 from frankly_server.cli.console import json_option, respond
 from frankly_server.cli.services import open_services
-from frankly_server.keys import KeyPlan, Keyring
+from frankly_server.keys import KeyPlan, Keyring, access
 from frankly_server.settings import Settings
 from frankly_server.store.survey_states import MAIN
 
@@ -94,7 +94,7 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
 
 @keys.command()
 @click.option(
-    "--role", type=click.Choice(["analyst", "admin"]), required=True, help="The rights of the key."
+    "--role", type=click.Choice(access.ROLES), required=True, help="The rights of the key."
 )
 @click.option("--label", required=True, help="Your note on who holds it.")
 @json_option

@@ -17,7 +17,7 @@ from frankly_server.cli.console import json_option, remarks, respond, results, t
 from frankly_server.cli.services import command_record, open_services
 from frankly_server.lazy import LazyModule
 from frankly_server.store.survey_states import MAIN
-from frankly_server.surveys import survey_templates
+from frankly_server.surveys import expected, survey_templates
 from frankly_server.surveys.older_versions import older_links
 from frankly_server.surveys.surveys import ERASED
 from frankly_server.whole_report import cost_words, level_table, report_json
@@ -73,7 +73,7 @@ def apply(
                 services, f"draft {status}", survey_id
             ),
         )
-        expected = survey_expected.expected_of(
+        outlook = expected.expected_of(
             services.surveys.next_version(definition, change.survey_id), report
         )
     if as_json:
@@ -86,7 +86,7 @@ def apply(
                 "diff": list(change.diff),
                 "report": report_json(change.level),
                 "warnings": list(change.warnings),
-                "expected": survey_expected.expected_json(definition, expected),
+                "expected": expected.expected_json(definition, outlook),
             }
         )
         return
@@ -96,7 +96,7 @@ def apply(
     strata = bool(definition.strata)
     _print_report_level(remarks(), change.level, has_strata=strata)
     _warn(change.warnings)
-    for part in survey_expected.shown(definition, expected):
+    for part in survey_expected.shown(definition, outlook):
         remarks().print(part, markup=False)
     verb = (
         f"would be {change.status}"
@@ -319,23 +319,6 @@ def _progress() -> "Iterator[Report]":
 
 
 def _published(survey_version: "Published") -> dict[str, object]:
-    blocks = [
-        {
-            "id": b.id,
-            "mechanism": b.mechanism,
-            "notion": b.notion,
-            "epsilon": b.epsilon,
-            "ceiling": b.ceiling,
-            "counted_by": b.counted_by,
-            "answers_unchanged": b.answers_unchanged,
-            "rules_out": b.rules_out,
-            "estimable": list(b.estimable),
-            "untold": list(b.untold),
-            "regret": b.regret and b.regret.to_json(),
-            "notes": list(b.notes),
-        }
-        for b in survey_version.blocks
-    ]
     return {
         "status": survey_version.status,
         "survey": survey_version.survey_id,
@@ -345,7 +328,7 @@ def _published(survey_version: "Published") -> dict[str, object]:
         "link": survey_version.link,
         "report": report_json(survey_version.level),
         "budget": survey_version.budget,
-        "blocks": blocks,
+        "blocks": [block.to_json() for block in survey_version.blocks],
         "warnings": list(survey_version.warnings),
     }
 

@@ -7,15 +7,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 import structlog
 from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.documents import CLOCK_SKEW, SurveyDocument
-from frankly_protocol.errors import FranklyError
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_server.intake.times import PERIOD, next_release
-from frankly_server.store import AuditEvent, Database, DocumentRow, Transaction
+from frankly_server.store import AuditEvent, Database, DocumentRow, Record, Transaction
 
 if TYPE_CHECKING:
     # Lazy, because most commands import this module, and estimates import numpy.
@@ -26,6 +28,8 @@ _LOOK_S: Final = 10.0
 
 A single long wait would miss the next release if the machine sleeps or its clock is set.
 """
+_APART: Final = timedelta(hours=1)
+"""Shortest time between a release of any kind and one outside the published times over HTTP."""
 _WAIT: Final = timedelta(hours=23)
 _LATEST: Final = timedelta(days=8)
 """Shortest and longest time between the first release that finds a document over and its last one:
@@ -58,6 +62,19 @@ class _Rule:
     step: int
     over: datetime
     item: str | None
+
+
+class TooSoon(InvalidInput):
+    """There was a release a moment ago; the next one is possible after `retry_after_s` seconds."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(
+            Problem.TOO_MANY,
+            "answers were released within the last hour: two releases in short order would tell when "
+            f"the answers between them were given. Try again in {retry_after_s} s, or wait for the "
+            "published time",
+        )
+        self.retry_after_s = retry_after_s
 
 
 class Releasing:
@@ -103,6 +120,25 @@ class Releasing:
         if failed is not None:
             raise failed
         return n
+
+    def release_now(
+        self, survey: str, record: Record, before: "Callable[[Transaction], str | None]"
+    ) -> int:
+        """Release a survey's pending reports outside the published times; return their number.
+
+        record : writes the event, in an administering transaction before the release, of which a
+        part may fail. before : reads the time of the last such event. Raises TooSoon within an hour
+        after the survey's last release of any kind: two releases in short order would tell when the
+        reports between them arrived. Raises the errors of `release`.
+        """
+        with self._database.administering("record release") as tx:
+            newest = [tx.batches.newest_time(one.digest) for one in tx.documents.versions(survey)]
+            newest.append(before(tx))
+            since = max((parse_time(one) for one in newest if one), default=None)
+            if since is not None and (left := since + _APART - self._clock.now()) > timedelta():
+                raise TooSoon(ceil(left.total_seconds()))
+            record(tx)
+        return self.release(survey=survey)
 
     def wake(self) -> None:
         """Start the thread if this process has none: threads do not survive a fork."""

@@ -243,7 +243,9 @@ _LEAST: Final = f"{float(MIN_EPSILON):g}"
 Slug = Annotated[str, BeforeValidator(slug), json_schema("An id.", pattern=anchored(ID))]
 Whole = Annotated[int, BeforeValidator(whole), whole_schema("A whole number.", 1)]
 Flag = Annotated[
-    bool, BeforeValidator(_flag), WithJsonSchema({"enum": [True, False, "true", "false"]})
+    bool,
+    BeforeValidator(_flag),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string", "enum": ["true", "false"]}]}),
 ]
 Epsilon = Annotated[
     str, BeforeValidator(_nats), json_schema(f"Nats, {_LEAST} to {MAX_EPSILON}.", NUMBER)

@@ -12,16 +12,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from frankly_protocol import canonical
 from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.errors import FranklyError, InvalidInput
-from frankly_protocol.problems import Problem
+from frankly_protocol.problems import Problem, problem_body
 
 from frankly_server.store import Database, Record, unrecorded
 from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.obstacles import require_accepting
-from frankly_server.surveys.searches import draft_apart
+from frankly_server.surveys.searches import Busy, draft_apart
 from frankly_server.surveys.surveys import Surveys
 
 if TYPE_CHECKING:
@@ -33,11 +34,31 @@ if TYPE_CHECKING:
 _LOST_S: Final = 15 * 60
 _CHECK_S: Final = 0.3
 _UNCHANGED: Final = "unchanged "
+MOST_JOBS: Final = 16
+"""Number of jobs that run or wait in this process."""
 DESIGNS: Final = 2
 """Number of surveys that this process designs at once for publication; others wait."""
 _TOUCH_S: Final = 60.0
 
 PublishRecorder = Callable[[int, str], Record]
+
+
+def problem_of(job: JobRow) -> dict[str, Any] | None:
+    """Return the problem (RFC 9457) because of which a job failed, None if it did not."""
+    return dict(canonical.loads(job.detail.encode())) if job.state == "failed" else None
+
+
+def reason_of(job: JobRow) -> str:
+    """Return in words why a job failed or was cancelled."""
+    problem = problem_of(job)
+    if problem is None:
+        return job.detail
+    field, detail = problem["field"], problem["detail"]
+    return f"{field}: {detail}" if field else str(detail)
+
+
+def _text_of(problem: Problem, detail: str, field: str | None) -> str:
+    return canonical.dumps(problem_body(problem, detail, field)).decode()
 
 
 def published_by(job: JobRow) -> tuple[str, bool]:
@@ -54,15 +75,24 @@ class Jobs:
 
     def __init__(self, database: Database, surveys: Surveys, clock: Clock) -> None:
         self._database, self._surveys, self._clock = database, surveys, clock
-        self._turns = threading.Semaphore(DESIGNS)
+        self._turns, self._number = threading.Semaphore(DESIGNS), 0
 
-    def start(self, survey_id: str, recorder: PublishRecorder = lambda *_: unrecorded) -> str:
-        """Start publishing a draft and return the job's id. recorder : see `Surveys.publish`.
+    def start(
+        self,
+        survey_id: str,
+        recorder: PublishRecorder = lambda *_: unrecorded,
+        record: Record = unrecorded,
+    ) -> str:
+        """Start publishing a draft and return the job's id.
 
-        Raises InvalidInput: survey_unknown, closed if the survey accepts no more reports, immutable
-        while another job publishes it.
+        recorder : see `Surveys.publish`. record : called in the transaction of the start. Raises
+        InvalidInput: survey_unknown, closed if the survey accepts no more reports, immutable while
+        another job publishes it, and Busy while many other surveys wait to be designed here.
         """
         total = len(self._surveys.draft(survey_id).parts)
+        # Each waiting job reads its row three times a second.
+        if self._number >= MOST_JOBS:
+            raise Busy("publishing other surveys")
         # The row is stored before the thread starts, so that the page can show it immediately.
         job = JobRow(secrets.token_hex(16), survey_id, "running", 0, total, "", self._now())
         with self._database.administering("start job") as tx:
@@ -72,6 +102,8 @@ class Jobs:
                     Problem.IMMUTABLE, "this survey is being published already", "survey"
                 )
             tx.jobs.add(job)
+            record(tx)
+        self._number += 1
         # A daemon thread, so that a stopping server does not wait for the search.
         threading.Thread(
             target=self._run, args=(job, recorder), name="frankly-design", daemon=True
@@ -91,7 +123,7 @@ class Jobs:
                 "failed",
                 row.done,
                 row.total,
-                "the server stopped; start again",
+                _text_of(Problem.UNAVAILABLE, "the server stopped; start again", None),
                 row.updated,
             )
         return row
@@ -124,13 +156,13 @@ class Jobs:
         except _Cancelled:
             self._end(job.id, "cancelled", "stopped on request; nothing was published")
         except FranklyError as error:
-            self._end(
-                job.id, "failed", f"{error.field}: {error.detail}" if error.field else error.detail
-            )
+            problem = Problem.from_code(error.code) or Problem.INTERNAL
+            self._end(job.id, "failed", _text_of(problem, error.detail, error.field))
         except Exception as error:  # noqa: BLE001 - a thread has no caller that could report it
-            self._end(
-                job.id, "failed", f"an internal error ({type(error).__name__}); please report it"
-            )
+            detail = f"an internal error ({type(error).__name__}); please report it"
+            self._end(job.id, "failed", _text_of(Problem.INTERNAL, detail, None))
+        finally:
+            self._number -= 1
 
     def _in_turn(self, job_id: str) -> "Drafter":
         """Return `draft_apart`, which waits while other surveys are being designed here."""

@@ -2,7 +2,8 @@
 """Published versions: promises of blocks, level of the report, sentences about forms."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from frankly_protocol.audit import ReportLevel, is_endless, ln_up
 from frankly_protocol.blocks import Block
@@ -41,6 +42,12 @@ class PublishedBlock:
     untold: Sequence[str]
     regret: Regret | None
     notes: Sequence[str] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the block as JSON values."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        lists = {name: list(values[name]) for name in ("estimable", "untold", "notes")}
+        return {**values, **lists, "regret": self.regret and self.regret.to_json()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,10 @@ class Erased:
     reports: int
 
 
+class DraftChanged(InvalidInput):
+    """The draft is not the one that the change is based on (immutable)."""
+
+
 class Surveys:
     """Service that applies definitions, publishes documents and serves envelopes."""
 
@@ -135,13 +139,18 @@ class Surveys:
         self._clock = clock
 
     def create(
-        self, definition: "SurveyDefinition", organisation: str, recorder: Callable[[str], Record]
+        self,
+        definition: "SurveyDefinition",
+        organisation: str,
+        recorder: Callable[[str], Record],
+        *,
+        is_named: bool = False,
     ) -> str:
         """Store a new survey of an organisation and return its id.
 
-        A name that the organisation already uses gets a random suffix. recorder : function from the
-        survey's name to the writer of the event. Raises the InvalidInput errors of `expected_form`
-        for an unusable prior.
+        A name that the organisation already uses gets a random suffix, or is refused if `is_named`.
+        recorder : function from the survey's name to the writer of the event. Raises InvalidInput:
+        taken for a name in use, and those of `expected_form` for an unusable prior.
         """
         devices.warnings_of(
             devices.expected_form(definition)
@@ -150,6 +159,12 @@ class Surveys:
         with self._database.administering("create survey") as tx:
             # A second survey with the same title is a new survey, not a change of the first one.
             if tx.surveys.by_name(full_name(definition.name, organisation)) is not None:
+                if is_named:
+                    raise InvalidInput(
+                        Problem.TAKEN,
+                        "a survey has this name already: change its draft, or use another name",
+                        "name",
+                    )
                 name = f"{definition.name[:55]}-{secrets.token_hex(3)}"
                 definition = definition.model_copy(update={"name": name})
             name = full_name(definition.name, organisation)
@@ -166,8 +181,9 @@ class Surveys:
         """Replace the draft of a survey; the name stays the same.
 
         seen : digest of the draft on which the new one is based. record : function that writes the
-        event if the draft changes. Raises InvalidInput: survey_unknown, immutable if the digest of
-        the stored draft is not `seen` or the survey is archived, and errors for an unusable prior.
+        event if the draft changes. Raises DraftChanged if the digest of the stored draft is not
+        `seen`, and InvalidInput: survey_unknown, immutable if the survey is archived, and errors for
+        an unusable prior.
         """
         devices.warnings_of(
             devices.expected_form(definition)
@@ -178,7 +194,7 @@ class Surveys:
             if row is None:
                 raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such survey", "survey")
             if definitions.SurveyDefinition.from_json(row.definition).digest != seen:
-                raise InvalidInput(
+                raise DraftChanged(
                     Problem.IMMUTABLE,
                     "this draft has changed meanwhile: look at it in another tab before you save "
                     "yours",
@@ -540,9 +556,10 @@ class Surveys:
             latest, document, state_row, self._keys.trusted().publisher, self._clock.now()
         )
 
-    def _link(self, row: DocumentRow) -> str:
+    def link(self, survey_id: str, digest: str) -> str:
+        """Return the address at which a version of a survey is answered."""
         # The digest identifies the document. It is in the fragment, which browsers do not send.
-        return f"{self._settings.public_url}/s/{row.survey}#{row.digest.replace(':', '=')}"
+        return f"{self._settings.public_url}/s/{survey_id}#{digest.replace(':', '=')}"
 
     def _published(
         self,
@@ -558,7 +575,7 @@ class Surveys:
             name=row.name,
             version=stored.version,
             digest=stored.digest,
-            link=self._link(stored),
+            link=self.link(row.id, stored.digest),
             level=document.report_level,
             has_strata=bool(document.strata),
             budget=definition.budget,
@@ -583,7 +600,7 @@ class Surveys:
             row.name,
             _state(deciding, now),
             latest.version,
-            self._link(latest),
+            self.link(row.id, latest.digest),
             min(deciding.closes, deciding.expires),
             newest.min_reports,
             newest.token,

@@ -83,6 +83,20 @@ _QUERY = (
         "The format of the response; `spreadsheet` is a CSV file for people.",
     ),
 )
+_MOST_LISTED: Final = 200
+_LIST_QUERY = (
+    Query(
+        "drafts",
+        {"type": "boolean", "default": False},
+        "Also those that have not been published yet.",
+    ),
+    Query("after", {"type": "string"}, "`next` of the page before."),
+    Query(
+        "limit",
+        {"type": "integer", "minimum": 1, "maximum": _MOST_LISTED},
+        "Number of surveys per page.",
+    ),
+)
 _COUNTS_QUERY = tuple(
     Query(item.name, {"type": "string", **item.metadata["schema"]}, item.metadata["description"])
     for item in COUNTS_FIELDS.values()
@@ -98,19 +112,25 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         routes,
         "surveys",
         answers={200: ("The surveys, by name.", reading.JSON, counts_models.SurveyList)},
-        problems=(Problem.UNAUTHENTICATED, Problem.FORBIDDEN),
+        problems=(Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.FIELD_TYPE),
+        query=_LIST_QUERY,
         secured=True,
     )
     def surveys() -> Response:
-        """Return the published surveys that the key gives access to."""
-        holder = auth.require_role(services, auth.ANALYST_ROLES)
+        """Return the surveys that the key gives access to; without `limit`, all of them."""
+        holder = auth.require_role(services, "analyst")
         limits.questions.take(holder.prefix)
-        reading.query(())
-        surveys = opened_surveys(services.surveys, services.database, holder.opens)
-        return Response(
-            encode({"surveys": [survey.model_dump() for survey in surveys]}),
-            content_type=reading.JSON,
+        texts = reading.query({item.name for item in _LIST_QUERY})
+        surveys, following = opened_surveys(
+            services.surveys,
+            services.database,
+            holder.opens,
+            drafts=reading.flag(texts.get("drafts", "false"), "drafts"),
+            after=texts.get("after", ""),
+            limit=reading.page_size(texts.get("limit"), _MOST_LISTED),
         )
+        body = {"surveys": [survey.model_dump() for survey in surveys], "next": following}
+        return Response(encode(body), content_type=reading.JSON)
 
     @routes.get("/v1/surveys/<survey_id>/estimates")
     @declare(
@@ -142,7 +162,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         estimates. The JSON names the batches that it was computed from, so that the server's
         operator can recompute it with `frankly replay`.
         """
-        holder = auth.require_role(services, auth.ANALYST_ROLES)
+        holder = auth.require_role(services, "analyst")
         # Checked before the survey is looked up, so that guessing ids is limited too.
         limits.questions.take(holder.prefix)
         auth.require_survey(services, holder, reading.survey_id(survey_id))
@@ -182,7 +202,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         All estimates can be computed from these counts, also by other methods. A stratum with fewer
         reports than the survey's minimum is not returned; its reports are included in `withheld`.
         """
-        holder = auth.require_role(services, auth.ANALYST_ROLES)
+        holder = auth.require_role(services, "analyst")
         limits.questions.take(holder.prefix)
         auth.require_survey(services, holder, reading.survey_id(survey_id))
         texts = reading.query(set(COUNTS_FIELDS))
@@ -227,7 +247,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         return _planned(waves_json)
 
     def _planned(plan: Planner) -> Response:
-        limits.questions.take(auth.require_role(services, auth.ANALYST_ROLES).prefix)
+        limits.questions.take(auth.require_role(services, "analyst").prefix)
         reading.query(())
         reading.content_type({reading.JSON})
         # Decimals, because levels must not be converted to floats.

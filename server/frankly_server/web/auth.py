@@ -8,27 +8,31 @@ from flask import g, request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.accounts import may
 from frankly_server.keys.access import Principal
 from frankly_server.services import Services
 
-ANALYST_ROLES = frozenset({"analyst", "admin"})
 
-
-def require_role(services: Services, roles: frozenset[str]) -> Principal:
-    """Return the holder of the request's API key, which is then g.principal.
-
-    Raises InvalidInput: unauthenticated without a valid key, forbidden if its role is not one of
-    `roles`.
-    """
+def bearer() -> str:
+    """Return the request's API key, unchecked. Raises InvalidInput(unauthenticated) without one."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise InvalidInput(
             Problem.UNAUTHENTICATED, "send the header Authorization: Bearer followed by an API key"
         )
-    principal = services.access.authenticate(token.strip())
-    if principal.role not in roles:
+    return token.strip()
+
+
+def require_role(services: Services, role: str) -> Principal:
+    """Return the holder of the request's API key, which is then g.principal.
+
+    Raises InvalidInput: unauthenticated without a valid key, forbidden if its role has fewer rights
+    than `role`.
+    """
+    principal = services.access.authenticate(bearer())
+    if not may(principal.role, role):
         raise InvalidInput(
-            Problem.FORBIDDEN, f"this needs a key of one of the roles: {', '.join(sorted(roles))}"
+            Problem.FORBIDDEN, f"this needs a key of the role {role}, or of one with more rights"
         )
     g.principal = principal
     return principal

@@ -127,9 +127,10 @@ class SurveyCounts(Shape):
 
 
 class SurveyList(Shape):
-    """The published surveys that the key gives access to, sorted by name."""
+    """Surveys that the key gives access to, sorted by name. next : `after` for the next page, or null."""
 
     surveys: list[ListedSurvey]
+    next: str | None
 
 
 ALL = (SurveyCounts, SurveyList)

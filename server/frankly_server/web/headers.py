@@ -69,7 +69,8 @@ def register(app: Flask) -> None:
 
 def _tag(response: Response) -> None:
     """Set the ETag of a response; convert it to a 304 if the caller already has these bytes."""
-    response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32])
+    if "ETag" not in response.headers:
+        response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32])
     if request.if_none_match.contains(response.get_etag()[0] or ""):
         response.status_code = 304
         response.set_data(b"")

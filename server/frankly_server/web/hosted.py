@@ -28,7 +28,7 @@ from frankly_server.services import Services
 from frankly_server.surveys.page_definition import PageDefinition, image_of
 from frankly_server.web import page_look, reading
 from frankly_server.web.front import closed_survey, unknown_survey
-from frankly_server.web.models import PageText
+from frankly_server.web.models import PageText, Picture
 from frankly_server.web.openapi import declare
 from frankly_server.web.pages import wants_page
 
@@ -252,7 +252,7 @@ def _add_page(
     @declare(
         routes,
         "hostedLogo",
-        answers={200: ("The survey's logo.", "image/png", PageText)},
+        answers={200: ("The survey's logo.", "image/png", Picture)},
         also={200: ["image/jpeg", "image/webp"]},
         problems=(Problem.SURVEY_UNKNOWN, Problem.NOT_FOUND, Problem.CLOSED),
     )

@@ -50,6 +50,10 @@ class PageText(RootModel[str]):
     """A page, script or style sheet for browsers."""
 
 
+class Picture(RootModel[bytes]):
+    """A picture."""
+
+
 class MetricsText(RootModel[str]):
     """Counters in Prometheus' text format."""
 
@@ -156,6 +160,7 @@ class OpenApi(RootModel[dict[str, Any]]):
 
 ALL = (
     PageText,
+    Picture,
     Health,
     MetricsText,
     SignedEnvelope,

@@ -32,10 +32,16 @@ _EVERYWHERE = (
     Problem.TOO_MANY,
 )
 _PATHS: Final = {
-    name: {"type": "string", "pattern": f"^{pattern.pattern}$"}
-    for name, pattern in {"digest": DIGEST, "survey_id": HEX128}.items()
+    name: {"type": "string", "pattern": f"^{pattern}$"}
+    for name, pattern in {
+        "digest": DIGEST.pattern,
+        "prefix": "[A-Za-z0-9_-]{8}",
+        **dict.fromkeys(("survey_id", "job_id", "account_id"), HEX128.pattern),
+    }.items()
 }
 """Schemas of the variable parts of addresses."""
+_NO_HEADERS: Final[Mapping[str, str]] = {}
+_BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
 _SECONDS: Final = {"type": "integer", "minimum": 0, "maximum": 86_400}
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "The Bearer scheme."}},
@@ -77,47 +83,56 @@ class ProblemDetails(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query parameter: name, JSON schema and meaning."""
+    """One query parameter: name, JSON schema and meaning. place : ``header`` for a header."""
 
     name: str
     schema: Mapping[str, Any]
     description: str
     required: bool = False
+    place: str = "query"
 
 
 def declare(
     routes: APIBlueprint | APIFlask,
     operation_id: str,
     *,
-    answers: Mapping[int, tuple[str, str, type[BaseModel]]],
+    answers: Mapping[int, tuple[str, str, type[BaseModel] | None]],
     also: Mapping[int, Sequence[str]] | None = None,
     problems: Sequence[Problem] = (),
     body: Mapping[str, type[BaseModel]] | None = None,
     query: Sequence[Query] = (),
     secured: bool = False,
+    changes: bool = False,
+    headers: Mapping[str, str] = _NO_HEADERS,
 ) -> Callable[[View], View]:
     """Return a decorator that describes a view.
 
     Parameters
     ----------
-    answers : status -> (description, media type, model) of every success. also : status ->
+    answers : status -> (description, media type, model) of every success; None for no body. also : status ->
     additional media types for the same content in another format.
     problems : the problems of this view; those of every route are added.
     body : media type -> model of the request body; None if the view reads no body.
     secured : True if the view needs an API key. Its response has an ETag unless it reads a body.
+    changes : True if the view changes something; such a view sets an ETag itself, or none.
+    headers : name -> meaning of headers of a success.
     """
     # Callers with a key are known anyway; for anyone else, an ETag could be used for tracking.
-    tagged = secured and body is None
+    tagged = secured and body is None and not changes
     responses: dict[int, Any] = {status: _answer(*answer) for status, answer in answers.items()}
     for status, kinds in (also or {}).items():
-        responses[status]["content"] |= {
-            kind: {"schema": {"type": "string", "format": "binary"}} for kind in kinds
-        }
+        content = responses[status]["content"]
+        # YAML has the same values as JSON, and clients check them by the same schema.
+        same = next(iter(content.values()))
+        content |= {kind: same if kind.endswith("yaml") else _BYTES for kind in kinds}
     responses.update(_problem_responses([*problems, *_EVERYWHERE]))
-    if tagged:
-        responses[200]["headers"] = {
-            "ETag": {"schema": {"type": "string"}, "description": "Hash of these bytes."}
+    sent = {**({"ETag": "Hash of these bytes."} if tagged else {}), **headers}
+    if sent:
+        responses[next(iter(answers))]["headers"] = {
+            name: {"schema": {"type": "string"}, "description": meaning}
+            for name, meaning in sent.items()
         }
+    if tagged:
         responses[304] = {"description": "The content still matches `If-None-Match`."}
     extensions: dict[str, Any] = {"parameters": [_parameter(item) for item in query]}
     if body is not None:
@@ -196,13 +211,15 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
     return {"schema": {"$ref": _REF.format(model=model.__name__)}}
 
 
-def _answer(description: str, media_type: str, model: type[BaseModel]) -> dict[str, Any]:
+def _answer(description: str, media_type: str, model: type[BaseModel] | None) -> dict[str, Any]:
+    if model is None:
+        return {"description": description}
     return {"description": description, "content": {media_type: _schema(model)}}
 
 
 def _parameter(item: Query) -> dict[str, Any]:
     return {
-        "in": "query",
+        "in": item.place,
         "name": item.name,
         "schema": dict(item.schema),
         "description": item.description,

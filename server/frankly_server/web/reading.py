@@ -111,6 +111,14 @@ def whole(text: str | None, name: str) -> int | None:
     return None if text is None else int(text)
 
 
+def page_size(text: str | None, most: int) -> int | None:
+    """Return the number of things per page, 1 to `most`; None if it is left out. Raises InvalidInput(field_type)."""
+    size = whole(text, "limit")
+    if size is not None and not 1 <= size <= most:
+        raise InvalidInput(Problem.FIELD_TYPE, f"write a number from 1 to {most}", "limit")
+    return size
+
+
 def flag(text: str, name: str) -> bool:
     """Return a query flag, written true or false. Raises InvalidInput(field_type)."""
     if text not in ("true", "false"):

@@ -37,13 +37,17 @@ def without_slot(places: Places, **wait: float) -> Iterator[None]:
 
 
 def search(
-    services: Services, function: Callable[..., _Result], *arguments: Any, seconds: float
+    services: Services,
+    function: Callable[..., _Result],
+    *arguments: Any,
+    seconds: float,
+    places: Places | None = None,
 ) -> _Result:
     """Return the result of a search in a process, without a slot.
 
-    Raises `searches.Busy`, and the errors of `searches.apart`.
+    places : by default those of searches. Raises `searches.Busy`, and the errors of `searches.apart`.
     """
-    places = services.searches
+    places = places or services.searches
     with without_slot(places):
         return apart(function, *arguments, seconds=seconds, poll=places.require_running)
 

@@ -12,10 +12,11 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys.live import live, margins_of_one_report, received_band, required_reports
 from frankly_server.surveys.surveys import ERASED
-from frankly_server.web import reading
+from frankly_server.web import actions, reading
 from frankly_server.web.admin.forms import choice, field, refuse_unused, takes
 from frankly_server.web.admin.pages import attempt
-from frankly_server.web.admin.survey_page import OpenedSurvey, last_events, show, survey_view
+from frankly_server.web.admin.survey_page import last_events, show, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search_once
 from frankly_server.web.security import person
 
@@ -51,12 +52,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def stop_rule(survey: OpenedSurvey) -> Response:
         def act() -> None:
             reports, margin, rule = _stop_rule(services, survey)
-            services.lifecycle.stop_at(
-                survey.id,
-                reports,
-                margin,
-                services.accounts.recorder(person(), f"stop rule: {rule}", survey.name),
-            )
+            actions.set_stop_rule(services, person(), survey, reports, margin, rule)
 
         return attempt(act, lambda refused: page(survey, refused), survey.path("answers"))
 

@@ -15,7 +15,8 @@ from frankly_server.surveys.signed_draft import shown_definition, signed_draft
 from frankly_server.surveys.trial import TRIAL_S, drafted
 from frankly_server.web import hosted, page_look, reading
 from frankly_server.web.admin.pages import link_to, render
-from frankly_server.web.admin.survey_page import OpenedSurvey, survey_view
+from frankly_server.web.admin.survey_page import survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search_once
 
 _POLICY: Final = (

@@ -13,7 +13,8 @@ from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.draft_changes import summary
 from frankly_server.web.admin.forms import takes
 from frankly_server.web.admin.pages import attempt
-from frankly_server.web.admin.survey_page import OpenedSurvey, keep, show, survey_view
+from frankly_server.web.admin.survey_page import keep, show, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:

@@ -25,8 +25,9 @@ from frankly_server.web.admin.estimates_query import (
 )
 from frankly_server.web.admin.estimates_sections import Names, Section, names_of, sections_of
 from frankly_server.web.admin.estimates_sentences import completion_words, flag_words
-from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.admin.survey_page import show, survey_view
 from frankly_server.web.analyst import format_of
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import without_slot
 
 _COMPARED: Final = 12

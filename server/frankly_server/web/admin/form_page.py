@@ -12,7 +12,8 @@ from frankly_server.surveys.definition import FORM_ID
 from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.published import form_notes
 from frankly_server.surveys.trial import TRIAL_S, answer_points, expectations, rehearse
-from frankly_server.web.admin.survey_page import OpenedSurvey, show
+from frankly_server.web.admin.survey_page import show
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search_once
 
 

@@ -3,6 +3,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from apiflask import APIBlueprint
@@ -13,10 +14,11 @@ from frankly_protocol.problems import Problem
 from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
 from frankly_server.surveys.live import band
-from frankly_server.web import reading
+from frankly_server.web import actions, reading
 from frankly_server.web.admin.forms import choice, field, takes, ticked
 from frankly_server.web.admin.pages import attempt
-from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.admin.survey_page import show, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import without_slot
 from frankly_server.web.security import person
 
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 else:
     segno = LazyModule("segno")
 
-MAX_AT_ONCE: Final = 5_000
-"""Largest number of invitations in one response; `frankly tokens` makes more."""
 MAX_CARDS: Final = 500
 _COLUMNS: Final = ("code", "link")
 
@@ -35,11 +35,11 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
 
     def page(
-        survey: OpenedSurvey, refused: InvalidInput | None = None, codes: tuple[str, ...] = ()
+        survey: OpenedSurvey, refused: InvalidInput | None = None, codes: Sequence[str] = ()
     ) -> Response:
         counts = services.invites.counts(survey.id)
         link = survey.summary.link
-        cards = [(code, qr_code(_personal(link, code))) for code in codes if link]
+        cards = [(code, qr_code(personal_link(link, code))) for code in codes if link]
         # A band, because an exact number would show when a person answers.
         return show(
             "invitations.html",
@@ -49,9 +49,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             made=counts.made,
             used=band(counts.used),
             cards=cards,
-            most=MAX_AT_ONCE,
+            most=actions.MOST_INVITATIONS,
             most_cards=MAX_CARDS,
-            asks=asks_for_invites(services, survey),
+            asks=actions.asks_for_invites(services, survey.id),
             form=request.form if refused else {},
         )
 
@@ -66,26 +66,17 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def make_invitations(survey: OpenedSurvey) -> Response:
         try:
             as_cards = choice("format", ("csv", "cards"), "csv") == "cards"
-            count = _count(MAX_CARDS if as_cards else MAX_AT_ONCE)
-            link = survey.summary.link
-            if link is None or not asks_for_invites(services, survey):
-                raise InvalidInput(
-                    Problem.IMMUTABLE,
-                    "publish a version that asks for an invitation first",
-                    "invitations",
-                )
-            record = services.accounts.credential_recorder(
-                person(), f"invitations made: {count}", survey.name
-            )
+            count = _count(MAX_CARDS if as_cards else actions.MOST_INVITATIONS)
+            link = actions.require_invites(services, survey)
             # No redirect: only hashes are stored, so only this response can show the codes.
             if not as_cards:
-                codes = services.invites.make(survey.id, count, record, codes=True)
+                codes = actions.make_invitations(services, person(), survey, count)
                 return _table(survey, link, codes)
             # QR codes for hundreds of cards take seconds. The place is taken first: once made,
             # the invitations have to be shown.
             with without_slot(services.analyses):
-                codes = services.invites.make(survey.id, count, record, codes=True)
-                return page(survey, codes=tuple(codes))
+                codes = actions.make_invitations(services, person(), survey, count)
+                return page(survey, codes=codes)
         except InvalidInput as refused:
             return page(survey, refused)
 
@@ -106,19 +97,7 @@ def _revoke(services: Services, survey: OpenedSurvey) -> None:
     if (code is None) is not is_all:
         problem = Problem.UNSUPPORTED if is_all else Problem.FIELD_MISSING
         raise InvalidInput(problem, "either type a code, or tick that you mean all", "code")
-    record = services.accounts.credential_recorder(person(), "invitations revoked", survey.name)
-    try:
-        services.invites.revoke(survey.id, code, record)
-    except InvalidInput as refused:
-        # The field's name on this page; a device sends the code as its token.
-        raise InvalidInput(refused.problem, refused.detail, "code") from refused
-
-
-def asks_for_invites(services: Services, survey: OpenedSurvey) -> bool:
-    """Return True if the newest published version needs an invite of this server."""
-    versions = services.surveys.versions(survey.id)
-    rule = versions[-1].token if versions else None
-    return rule is not None and rule.key is None
+    actions.revoke_invitations(services, person(), survey, code)
 
 
 def _count(most: int) -> int:
@@ -128,16 +107,16 @@ def _count(most: int) -> int:
     return count
 
 
-def _personal(link: str, code: str) -> str:
+def personal_link(link: str, code: str) -> str:
     """Return a personal link; browsers do not send the fragment, so no server log contains it."""
     return f"{link}&invite={code}"
 
 
-def _table(survey: OpenedSurvey, link: str, codes: list[str]) -> Response:
+def _table(survey: OpenedSurvey, link: str, codes: Sequence[str]) -> Response:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\r\n")
     rows.writerow(_COLUMNS)
-    rows.writerows((code, _personal(link, code)) for code in codes)
+    rows.writerows((code, personal_link(link, code)) for code in codes)
     response = Response(text.getvalue(), content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = (
         f'attachment; filename="invitations-{survey.id[:8]}.csv"'

@@ -27,7 +27,8 @@ from frankly_server.surveys.trial import TRIAL_S, drafted, rehearse, tried
 from frankly_server.web import reading
 from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.forms import by_key, choice, field, require_only, takes
-from frankly_server.web.admin.survey_page import OpenedSurvey, asked_part, show, survey_view
+from frankly_server.web.admin.survey_page import asked_part, show, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search, search_once
 
 _SHOWN = 16  # a larger table of probabilities does not fit on a page

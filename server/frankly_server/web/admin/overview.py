@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -24,13 +23,15 @@ from frankly_server.surveys.live import band, received_band
 from frankly_server.surveys.older_versions import older_links
 from frankly_server.surveys.survey_state import MOVES
 from frankly_server.surveys.surveys import ERASED
+from frankly_server.web import actions
 from frankly_server.web.admin.estimates import found_of
 from frankly_server.web.admin.estimates_query import Asked
 from frankly_server.web.admin.estimates_sections import EstimatesTable
 from frankly_server.web.admin.forms import field, takes, ticked
-from frankly_server.web.admin.invitations import asks_for_invites, qr_code, qr_file
+from frankly_server.web.admin.invitations import qr_code, qr_file
 from frankly_server.web.admin.pages import attempt, go, render
-from frankly_server.web.admin.survey_page import OpenedSurvey, last_events, mine, show, survey_view
+from frankly_server.web.admin.survey_page import last_events, mine, show, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import without_slot
 from frankly_server.web.security import PATH, needs, person
 
@@ -127,23 +128,11 @@ def _add_changes(routes: APIBlueprint, services: Services) -> None:
     @takes("name")
     def erase(survey: OpenedSurvey) -> Response:
         def act() -> None:
-            # In an open survey the next answer would show when somebody answers.
-            if survey.state in ("live", "scheduled"):
-                raise InvalidInput(
-                    Problem.IMMUTABLE,
-                    "Nothing was erased: close or pause the survey first.",
-                    "name",
-                )
             # Phones begin a field with a capital; browsers send lines and blanks of a title as they are.
             typed = " ".join(field("name").casefold().split())
-            if typed not in (survey.name, " ".join(survey.title.casefold().split())):
-                raise InvalidInput(
-                    Problem.FIELD_TYPE,
-                    f"Nothing was erased: type the title, {survey.title}, to confirm.",
-                    "name",
-                )
-            record = services.accounts.credential_recorder(person(), ERASED, survey.name)
-            services.surveys.erase(survey.id, record)
+            is_title = typed in (survey.name, " ".join(survey.title.casefold().split()))
+            wanted = f"the title, {survey.title}"
+            actions.erase(services, person(), survey, is_confirmed=is_title, by_typing=wanted)
 
         return attempt(act, lambda refused: _page(services, survey, refused), survey.path())
 
@@ -151,27 +140,17 @@ def _add_changes(routes: APIBlueprint, services: Services) -> None:
     @survey_view(services, "admin")
     @takes()
     def duplicate(survey: OpenedSurvey) -> Response:
-        recorder = partial(services.accounts.recorder, person(), "survey created")
-        survey_id = services.surveys.create(_copy(survey), person().organisation, recorder)
+        survey_id = actions.create_survey(services, person(), _copy(survey))
         return go(f"{PATH}/surveys/{survey_id}/questions")
 
 
 def _move(services: Services, survey: OpenedSurvey, move: str) -> None:
-    """Change the survey's state. Raises InvalidInput(field_missing) unless the form says it is meant.
-
-    A survey whose last moment has passed is closed before it is archived.
-    """
+    """Change the survey's state. Raises InvalidInput(field_missing) unless the form says it is meant."""
     if move in _PERMANENT and not ticked("sure"):
         raise InvalidInput(
             Problem.FIELD_MISSING, f"Tick that you mean it: “{move}” cannot be undone.", "sure"
         )
-    by, is_over = person(), survey.state == "closed" and survey.state_row.state != "closed"
-    for one in ("close", move) if move == "archive" and is_over else (move,):
-        services.lifecycle.move(
-            survey.id,
-            one,
-            lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
-        )
+    actions.move(services, person(), survey, move)
 
 
 def _copy(survey: OpenedSurvey) -> SurveyDefinition:
@@ -265,7 +244,7 @@ def _shared(
     """Return what the page needs to share the survey's link."""
     link, newest = survey.summary.link or "", documents[-1]
     language = newest.languages[0]
-    invites = asks_for_invites(services, survey)
+    invites = actions.asks_for_invites(services, survey.id)
     # The survey's own words: an e-mail has its language, and only it knows what to say.
     consent = (newest.consent or {}).get(language, "")
     title = newest.title[language]

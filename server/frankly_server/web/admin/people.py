@@ -11,15 +11,15 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.accounts import ROLES
+from frankly_server.keys import access
 from frankly_server.services import Services
-from frankly_server.store.survey_states import MAIN
-from frankly_server.web import reading
+from frankly_server.web import actions, reading
 from frankly_server.web.admin.forms import field, takes
 from frankly_server.web.admin.pages import attempt, render
+from frankly_server.web.admin.survey_page import mine
 from frankly_server.web.security import PATH, needs, person
 
 _PAGE = 50
-_MAX_SURVEYS = 200
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -108,16 +108,12 @@ def _add_changes(
 
 def _add_keys(routes: APIBlueprint, services: Services) -> None:
     def page(refused: InvalidInput | None = None, **values: Any) -> Response:
-        mine = person().organisation
-        keys = [key for key in services.access.list() if key.organisation == mine]
-        state_rows = services.lifecycle.every()
-        surveys = {
-            row.survey_id: row.name
-            for row in services.surveys.list()
-            if (state_rows[row.survey_id].organisation if row.survey_id in state_rows else MAIN)
-            == mine
-        }
-        return render("keys.html", refused, keys=keys, surveys=surveys, **values)
+        ours = person().organisation
+        keys = [key for key in services.access.list() if key.organisation == ours]
+        surveys = {one.id: one.summary.name for one in mine(services)}
+        return render(
+            "keys.html", refused, keys=keys, surveys=surveys, roles=access.ROLES, **values
+        )
 
     @routes.get("/keys")
     @needs("admin")
@@ -130,21 +126,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
     def add_key() -> Response:
         chosen = request.form.getlist("survey")
         try:
-            if len(chosen) > _MAX_SURVEYS:
-                raise InvalidInput(
-                    Problem.FIELD_TYPE,
-                    f"choose at most {_MAX_SURVEYS} surveys, or none for all",
-                    "survey",
-                )
-            for survey in chosen:
-                # A forged form may contain any id; a key must not give access to other
-                # organisations' surveys.
-                services.lifecycle.require(reading.survey_id(survey), person().organisation)
-            action = f"{field('label')} ({field('role')})"
-            record = services.accounts.credential_recorder(person(), "API key made", action)
-            token = services.access.create(
-                field("role"), field("label"), person().organisation, chosen, record
-            )
+            token = actions.make_key(services, person(), field("role"), field("label"), chosen)
         except InvalidInput as refused:
             return page(refused, form=request.form, chosen=chosen)
         # No redirect, because only the hash is stored and only this response can show the key.
@@ -154,12 +136,4 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
     @needs("admin")
     @takes()
     def revoke_key(prefix: str) -> Response:
-        return attempt(
-            lambda: services.access.revoke(
-                prefix,
-                person().organisation,
-                services.accounts.credential_recorder(person(), "API key revoked", prefix),
-            ),
-            page,
-            f"{PATH}/keys",
-        )
+        return attempt(lambda: actions.revoke_key(services, person(), prefix), page, f"{PATH}/keys")

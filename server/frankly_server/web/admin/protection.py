@@ -34,7 +34,8 @@ from frankly_server.web.admin.protection_form import (
     part_of,
     shown,
 )
-from frankly_server.web.admin.survey_page import OpenedSurvey, show, store, survey_view
+from frankly_server.web.admin.survey_page import show, store, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search_once
 
 

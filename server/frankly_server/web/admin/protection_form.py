@@ -29,7 +29,8 @@ from frankly_server.surveys.question_edit import edit_of
 from frankly_server.surveys.question_editing import with_question
 from frankly_server.surveys.strengths import STOPS, level_at, stop_of
 from frankly_server.web.admin.forms import choice, field, refuse_unused, ticked
-from frankly_server.web.admin.survey_page import OpenedSurvey, asked_part
+from frankly_server.web.admin.survey_page import asked_part
+from frankly_server.web.opened_survey import OpenedSurvey
 
 _OPEN: Final = "inf"
 """Level in survey files for a side of alip that is not promised."""

@@ -16,12 +16,11 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.store import Record
 from frankly_server.surveys import draft_changes
 from frankly_server.surveys.asked import asks
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
 from frankly_server.surveys.drafting import window_of
-from frankly_server.surveys.jobs import published_by
+from frankly_server.surveys.jobs import published_by, reason_of
 from frankly_server.surveys.live import may_be_without_result, without_result
 from frankly_server.surveys.older_versions import larger_minimum, older_links
 from frankly_server.surveys.published import form_notes, regret_of
@@ -30,12 +29,13 @@ from frankly_server.surveys.summary import Summary, document_summary
 from frankly_server.surveys.translating import untranslated
 from frankly_server.surveys.trial import TRIAL_S, wanted_pairs
 from frankly_server.surveys.verdicts import MEANINGS
-from frankly_server.web import reading
+from frankly_server.web import actions, reading
 from frankly_server.web.admin.draft_preview import designed
 from frankly_server.web.admin.forms import takes
 from frankly_server.web.admin.pages import LANGUAGES, attempt, failed
-from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.admin.survey_page import show, survey_view
 from frankly_server.web.hosted import files, import_map
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search_once, without_slot
 from frankly_server.web.security import person
 from frankly_server.whole_report import cost_words
@@ -84,14 +84,8 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @survey_view(services, "admin")
     @takes()
     def publish(survey: OpenedSurvey) -> Response:
-        # The person is read here, because the job ends in a thread without a request.
-        by = person()
-
-        def recorder(version: int, status: str) -> Record:
-            return services.accounts.recorder(by, f"version {version} {status}", survey.name)
-
         def act() -> str:
-            return survey.path(f"jobs/{services.jobs.start(survey.id, recorder)}")
+            return survey.path(f"jobs/{actions.publish(services, person(), survey)}")
 
         return attempt(act, lambda refused: _home(services, survey, refused))
 
@@ -109,6 +103,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
             "publish",
             job=row,
             made=made,
+            reason=reason_of(row),
             obstacles=services.surveys.obstacles(survey.id),
             # False for the job of an earlier version, whose link is no longer the newest.
             has_new_link=len(documents) > 1 and made == (documents[-1].digest, True),
@@ -127,11 +122,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @takes()
     def cancel(survey: OpenedSurvey, job_id: str) -> Response:
         return attempt(
-            lambda: services.jobs.cancel(
-                survey.id,
-                job_id,
-                services.accounts.recorder(person(), "publishing cancelled", survey.name),
-            ),
+            lambda: actions.cancel(services, person(), survey, job_id),
             failed,
             survey.path(f"jobs/{job_id}"),
         )

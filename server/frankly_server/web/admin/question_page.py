@@ -38,7 +38,8 @@ from frankly_server.web import reading
 from frankly_server.web.admin.forms import by_key, choice, field, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.questions import questions_page
-from frankly_server.web.admin.survey_page import OpenedSurvey, by_language, store, survey_view
+from frankly_server.web.admin.survey_page import by_language, store, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 
 _STEPS: Final = {"up": -1, "down": 1}
 _EMPTY_ROWS: Final = 3

@@ -3,7 +3,6 @@
 
 import re
 from collections import Counter
-from functools import partial
 from json import loads
 from typing import Any, Final
 
@@ -22,18 +21,12 @@ from frankly_server.surveys.page_definition import DEFAULT_ACCENT, MAX_LOGO_BYTE
 from frankly_server.surveys.translating import untranslated, with_languages
 from frankly_server.surveys.xlsform import read_xlsform
 from frankly_server.surveys.xlsform_workbook import is_workbook
-from frankly_server.web import reading
+from frankly_server.web import actions, reading
 from frankly_server.web.admin.forms import choice, field, lines, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt, render
 from frankly_server.web.admin.protected_words import protected_words, strength_in_words
-from frankly_server.web.admin.survey_page import (
-    OpenedSurvey,
-    by_language,
-    keep,
-    show,
-    store,
-    survey_view,
-)
+from frankly_server.web.admin.survey_page import by_language, keep, show, store, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search, without_slot
 from frankly_server.web.security import PATH, needs, person
 
@@ -82,9 +75,7 @@ def _add_new(routes: APIBlueprint, services: Services) -> None:
             return again(InvalidInput(refused.problem, refused.detail, name))
 
         def act() -> str:
-            recorder = partial(services.accounts.recorder, person(), "survey created")
-            definition = _first_draft(upload)
-            survey_id = services.surveys.create(definition, person().organisation, recorder)
+            survey_id = actions.create_survey(services, person(), _first_draft(upload))
             return f"{PATH}/surveys/{survey_id}/questions"
 
         return attempt(act, again)

@@ -12,7 +12,8 @@ from frankly_server.services import Services
 from frankly_server.surveys.sheet import sheet_of
 from frankly_server.surveys.trial import TRIAL_S
 from frankly_server.web import reading
-from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.admin.survey_page import show, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search_once
 
 

@@ -2,9 +2,7 @@
 """Helpers for the pages of a survey: access, state, draft and tabs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
-from json import loads
 from typing import Any, Final
 
 from flask import Response, request
@@ -13,15 +11,13 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.store import AuditEvent
-from frankly_server.store.survey_states import MAIN, SurveyStateRow
-from frankly_server.surveys import Summary
-from frankly_server.surveys.definition import FORM_ID, SurveyDefinition, parse_value
+from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.editing import Draft
-from frankly_server.surveys.survey_state import shown_state
-from frankly_server.web import reading
+from frankly_server.web import actions
 from frankly_server.web.admin.forms import by_key, field
 from frankly_server.web.admin.pages import render
-from frankly_server.web.security import PATH, needs, person
+from frankly_server.web.opened_survey import OpenedSurvey, every_survey, opened
+from frankly_server.web.security import needs, person
 
 _View = Callable[..., Response]
 Tabs = tuple[tuple[str, str, str], ...]
@@ -46,60 +42,6 @@ PLACES: Final[dict[str, Tabs]] = {
 """The two places of a survey, each with its pages: last part of the path, name, and least role."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedSurvey:
-    """A survey of the caller's organisation."""
-
-    summary: Summary
-    state_row: SurveyStateRow
-    definition: SurveyDefinition
-
-    @property
-    def id(self) -> str:
-        """The survey's id."""
-        return self.summary.survey_id
-
-    @property
-    def name(self) -> str:
-        """The name within the organisation."""
-        return self.definition.name
-
-    @property
-    def state(self) -> str:
-        """The state as one word, for display."""
-        return shown_state(self.summary, self.state_row)
-
-    @property
-    def title(self) -> str:
-        """The title in the first language."""
-        return self.definition.title[self.definition.languages[0]]
-
-    @property
-    def draft(self) -> Draft:
-        """The definition as plain values, for editing."""
-        return dict(loads(self.definition.to_json()))
-
-    @property
-    def parts(self) -> list[tuple[str, str]]:
-        """What is protected by itself, with a name: each block, then the questions of the form together."""
-        language, form = self.definition.languages[0], self.definition.form
-        blocks = [(one.id, one.questions[0].text[language]) for one in self.definition.blocks]
-        return blocks if form is None else [*blocks, (FORM_ID, "The questions protected together")]
-
-    def path(self, tab: str = "") -> str:
-        """Return the path of one of the survey's pages."""
-        return f"{PATH}/surveys/{self.id}" + (f"/{tab}" if tab else "")
-
-
-def opened(services: Services, survey_id: str) -> OpenedSurvey:
-    """Return a survey of the caller's organisation. Raises survey_unknown for any other survey."""
-    checked_id = reading.survey_id(survey_id)
-    state_row = services.lifecycle.require(checked_id, person().organisation)
-    return OpenedSurvey(
-        services.surveys.summary(checked_id), state_row, services.surveys.draft(checked_id)
-    )
-
-
 def survey_view(services: Services, role: str) -> Callable[[_View], _View]:
     """Return a decorator for the views of one survey, for people with a role (see `needs`).
 
@@ -110,7 +52,7 @@ def survey_view(services: Services, role: str) -> Callable[[_View], _View]:
         @needs(role)
         @wraps(view)
         def with_survey(survey_id: str, **named: Any) -> Response:
-            return view(opened(services, survey_id), **named)
+            return view(opened(services, survey_id, person().organisation), **named)
 
         return with_survey
 
@@ -128,13 +70,7 @@ def last_events(
 
 def mine(services: Services) -> list[OpenedSurvey]:
     """Return every survey of the caller's organisation, sorted by name."""
-    state_rows, surveys = services.lifecycle.every(), []
-    for row in services.surveys.list():
-        # A survey without a row in survey_states belongs to the main organisation and is open.
-        state_row = state_rows.get(row.survey_id, SurveyStateRow(MAIN))
-        if state_row.organisation == person().organisation:
-            surveys.append(OpenedSurvey(row, state_row, services.surveys.draft(row.survey_id)))
-    return surveys
+    return every_survey(services, person().organisation)
 
 
 def store(services: Services, survey: OpenedSurvey, draft: Draft) -> None:
@@ -150,9 +86,8 @@ def keep(services: Services, survey: OpenedSurvey, definition: SurveyDefinition)
     """
     # The form's `seen` is the digest of the displayed draft. Because of it, changes in one tab
     # cannot silently overwrite changes in another.
-    record = services.accounts.recorder(person(), "draft changed", survey.name)
-    services.surveys.redefine(
-        survey.id, definition, field("seen") or survey.definition.digest, record
+    actions.change_draft(
+        services, person(), survey, definition, field("seen") or survey.definition.digest
     )
 
 

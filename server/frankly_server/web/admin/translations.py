@@ -20,7 +20,8 @@ from frankly_server.surveys.translating import (
 from frankly_server.web import reading
 from frankly_server.web.admin.forms import field, takes
 from frankly_server.web.admin.pages import attempt
-from frankly_server.web.admin.survey_page import OpenedSurvey, show, store, survey_view
+from frankly_server.web.admin.survey_page import show, store, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 
 _MOST: Final = 4000  # as in a survey file
 

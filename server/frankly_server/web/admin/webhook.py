@@ -7,12 +7,14 @@ from apiflask import APIBlueprint
 from flask import Response, request
 from frankly_protocol.errors import InvalidInput
 
+from frankly_server.accounts import Actor
 from frankly_server.services import Services
-from frankly_server.store import Record
 from frankly_server.surveys.webhooks import WAITS_S
+from frankly_server.web import actions
 from frankly_server.web.admin.forms import field, takes
 from frankly_server.web.admin.pages import attempt
-from frankly_server.web.admin.survey_page import OpenedSurvey, show, survey_view
+from frankly_server.web.admin.survey_page import show, survey_view
+from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.security import person
 
 
@@ -35,13 +37,11 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             tries=len(WAITS_S) + 1,
         )
 
-    def attempt_recorded(
-        survey: OpenedSurvey, act: Callable[[str, Record], object], action: str
+    def attempted(
+        survey: OpenedSurvey, act: Callable[[Services, Actor, OpenedSurvey], object]
     ) -> Response:
         return attempt(
-            lambda: act(
-                survey.id, services.accounts.credential_recorder(person(), action, survey.name)
-            ),
+            lambda: act(services, person(), survey),
             lambda refused: page(survey, refused),
             survey.path("webhook"),
         )
@@ -56,8 +56,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @takes("url")
     def set_webhook(survey: OpenedSurvey) -> Response:
         try:
-            record = services.accounts.credential_recorder(person(), "webhook set", survey.name)
-            secret = services.webhooks.set(survey.id, field("url"), record)
+            secret = actions.set_webhook(services, person(), survey, field("url"))
         except InvalidInput as refused:
             return page(survey, refused)
         return page(survey, secret=secret)
@@ -66,10 +65,10 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @survey_view(services, "admin")
     @takes()
     def test_webhook(survey: OpenedSurvey) -> Response:
-        return attempt_recorded(survey, services.webhooks.send_test, "webhook tested")
+        return attempted(survey, actions.test_webhook)
 
     @routes.post("/surveys/<survey_id>/webhook/remove")
     @survey_view(services, "admin")
     @takes()
     def remove_webhook(survey: OpenedSurvey) -> Response:
-        return attempt_recorded(survey, services.webhooks.remove, "webhook removed")
+        return attempted(survey, actions.remove_webhook)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people and programs change, with its rules and its line in the audit trail.
+
+Pages and API call the same functions: there is one way of doing a thing.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.accounts import Actor
+from frankly_server.services import Services
+from frankly_server.store import Record, Transaction
+from frankly_server.surveys.definition import SurveyDefinition
+from frankly_server.surveys.surveys import ERASED
+from frankly_server.web import reading
+from frankly_server.web.opened_survey import OpenedSurvey
+
+MOST_INVITATIONS: Final = 5_000
+"""Largest number of invitations in one response; `frankly tokens` makes more."""
+_MOST_SURVEYS: Final = 200
+RELEASED: Final = "reports released at once"
+"""Action of the audit trail for a release outside the published times."""
+
+
+def create_survey(
+    services: Services, by: Actor, definition: SurveyDefinition, *, is_named: bool = False
+) -> str:
+    """Store a new survey and return its id. is_named : True to refuse a name that is in use.
+
+    Raises the errors of `Surveys.create`.
+    """
+    recorder = partial(services.accounts.recorder, by, "survey created")
+    return services.surveys.create(definition, by.organisation, recorder, is_named=is_named)
+
+
+def change_draft(
+    services: Services, by: Actor, survey: OpenedSurvey, definition: SurveyDefinition, seen: str
+) -> None:
+    """Replace a survey's draft. seen : digest of the draft that the new one is based on.
+
+    Raises the errors of `Surveys.redefine`.
+    """
+    record = services.accounts.recorder(by, "draft changed", survey.name)
+    services.surveys.redefine(survey.id, definition, seen, record)
+
+
+def move(services: Services, by: Actor, survey: OpenedSurvey, move: str) -> None:
+    """Pause, resume, close or archive a survey. Raises the errors of `Lifecycle.move`.
+
+    A survey whose last moment has passed is closed before it is archived.
+    """
+    is_over = survey.state == "closed" and survey.state_row.state != "closed"
+    for one in ("close", move) if move == "archive" and is_over else (move,):
+        services.lifecycle.move(
+            survey.id,
+            one,
+            lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
+        )
+
+
+def erase(
+    services: Services, by: Actor, survey: OpenedSurvey, *, is_confirmed: bool, by_typing: str
+) -> None:
+    """Delete all answers of a survey that is paused or closed.
+
+    is_confirmed : True if the title or name was repeated. by_typing : what has to be repeated, in words.
+    Raises InvalidInput: immutable for an open survey, field_type unless it is confirmed.
+    """
+    # In an open survey the next answer would show when somebody answers.
+    if survey.state in ("live", "scheduled"):
+        raise InvalidInput(
+            Problem.IMMUTABLE, "Nothing was erased: close or pause the survey first.", "name"
+        )
+    if not is_confirmed:
+        raise InvalidInput(
+            Problem.FIELD_TYPE, f"Nothing was erased: type {by_typing}, to confirm.", "name"
+        )
+    record = services.accounts.credential_recorder(by, ERASED, survey.name)
+    services.surveys.erase(survey.id, record)
+
+
+def set_stop_rule(
+    services: Services,
+    by: Actor,
+    survey: OpenedSurvey,
+    reports: int | None,
+    margin: str | None = None,
+    rule: str | None = None,
+) -> None:
+    """Set the number of reports at which a survey closes itself, None for never.
+
+    margin : from which it was computed. rule : the rule in words, for the audit trail. Raises the
+    errors of `Lifecycle.stop_at`.
+    """
+    words = rule or ("none" if reports is None else f"at {reports} reports")
+    record = services.accounts.recorder(by, f"stop rule: {words}", survey.name)
+    services.lifecycle.stop_at(survey.id, reports, margin, record)
+
+
+def publish(services: Services, by: Actor, survey: OpenedSurvey) -> str:
+    """Start publishing the draft in the background; return the job's id.
+
+    Raises the errors of `Jobs.start`.
+    """
+
+    def recorder(version: int, status: str) -> Record:
+        return services.accounts.recorder(by, f"version {version} {status}", survey.name)
+
+    return services.jobs.start(survey.id, recorder, by.acted)
+
+
+def cancel(services: Services, by: Actor, survey: OpenedSurvey, job_id: str) -> None:
+    """Stop a job that publishes a survey, unless it has ended. Raises the errors of `Jobs.cancel`."""
+    record = services.accounts.recorder(by, "publishing cancelled", survey.name)
+    services.jobs.cancel(survey.id, job_id, record)
+
+
+def release(services: Services, by: Actor, survey: OpenedSurvey) -> int:
+    """Release a survey's pending answers now, in full batches; return their number.
+
+    Raises TooSoon within an hour after the last such release, and the errors of `Releasing.release`.
+    """
+    names = (survey.name, survey.summary.name)  # commands record the latter
+
+    def before(tx: Transaction) -> str | None:
+        events = tx.audit.about(by.organisation, names, 1, RELEASED)
+        return events[0].at if events else None
+
+    record = services.accounts.recorder(by, RELEASED, survey.name)
+    return services.releasing.release_now(survey.id, record, before)
+
+
+def asks_for_invites(services: Services, survey_id: str) -> bool:
+    """Return True if the newest published version needs an invitation of this server."""
+    versions = services.surveys.versions(survey_id)
+    rule = versions[-1].token if versions else None
+    return rule is not None and rule.key is None
+
+
+def require_invites(services: Services, survey: OpenedSurvey) -> str:
+    """Return the link of a survey that asks for invitations. Raises InvalidInput(immutable)."""
+    link = survey.summary.link
+    if link is None or not asks_for_invites(services, survey.id):
+        raise InvalidInput(
+            Problem.IMMUTABLE, "publish a version that asks for an invitation first", "invitations"
+        )
+    return link
+
+
+def make_invitations(
+    services: Services, by: Actor, survey: OpenedSurvey, count: int
+) -> Sequence[str]:
+    """Return codes of new invitations; only their hashes are stored.
+
+    Raises InvalidInput: immutable for a survey that asks for none, field_type for a number of them
+    outside 1 … 5,000, unauthenticated.
+    """
+    require_invites(services, survey)
+    if not 1 <= count <= MOST_INVITATIONS:
+        raise InvalidInput(
+            Problem.FIELD_TYPE, f"write a number from 1 to {MOST_INVITATIONS:,}", "count"
+        )
+    action = f"invitations made: {count}"
+    record = services.accounts.credential_recorder(by, action, survey.name)
+    return services.invites.make(survey.id, count, record, codes=True)
+
+
+def revoke_invitations(
+    services: Services, by: Actor, survey: OpenedSurvey, code: str | None
+) -> int:
+    """Revoke the unused invitation with this code, None for all unused ones; return their number.
+
+    Raises InvalidInput: token_invalid for a mistyped code, not_found, unauthenticated.
+    """
+    record = services.accounts.credential_recorder(by, "invitations revoked", survey.name)
+    try:
+        return services.invites.revoke(survey.id, code, record)
+    except InvalidInput as refused:
+        # A device sends the code as its token.
+        raise InvalidInput(refused.problem, refused.detail, "code") from refused
+
+
+def set_webhook(services: Services, by: Actor, survey: OpenedSurvey, url: str) -> str:
+    """Set the address for notifications; return the new secret. Raises like `Webhooks.set`."""
+    record = services.accounts.credential_recorder(by, "webhook set", survey.name)
+    return services.webhooks.set(survey.id, url, record)
+
+
+def test_webhook(services: Services, by: Actor, survey: OpenedSurvey) -> None:
+    """Send a test message to the address for notifications. Raises like `Webhooks.send_test`."""
+    record = services.accounts.credential_recorder(by, "webhook tested", survey.name)
+    services.webhooks.send_test(survey.id, record)
+
+
+def remove_webhook(services: Services, by: Actor, survey: OpenedSurvey) -> None:
+    """Remove the address for notifications. Raises InvalidInput(unauthenticated)."""
+    record = services.accounts.credential_recorder(by, "webhook removed", survey.name)
+    services.webhooks.remove(survey.id, record)
+
+
+def make_key(
+    services: Services, by: Actor, role: str, label: str, surveys: Sequence[str] = ()
+) -> str:
+    """Return a new API key of the organisation. surveys : ids of those that it opens; () for all.
+
+    Raises InvalidInput: field_type, text_characters, survey_unknown, forbidden for a role with more
+    rights than the caller has, unauthenticated.
+    """
+    if len(surveys) > _MOST_SURVEYS:
+        raise InvalidInput(
+            Problem.FIELD_TYPE, f"choose at most {_MOST_SURVEYS} surveys, or none for all", "survey"
+        )
+    for survey in surveys:
+        # Any id may be sent; a key must not give access to other organisations' surveys.
+        services.lifecycle.require(reading.survey_id(survey), by.organisation)
+    record = services.accounts.credential_recorder(by, "API key made", f"{label} ({role})")
+    return services.access.create(role, label, by.organisation, surveys, record, most=by.role)
+
+
+def revoke_key(services: Services, by: Actor, prefix: str) -> None:
+    """Revoke an API key of the organisation. Raises InvalidInput: not_found, unauthenticated."""
+    record = services.accounts.credential_recorder(by, "API key revoked", prefix)
+    services.access.revoke(prefix, by.organisation, record)
