@@ -16,6 +16,7 @@ FOLLOWED: Final = {
     "docs/run_a_survey.md": "tests/docs/test_guides.py",
     "docs/analyse.md": "tests/docs/test_guides.py",
     "docs/first_hour_analyst.md": "tests/docs/test_first_hour.py",
+    "docs/manage.md": "tests/docs/test_manage.py",
     "docs/notebooks/first_estimates.md": "tests/frankly_analyst/test_notebooks.py",
     "docs/notebooks/tables_and_evidence.md": "tests/frankly_analyst/test_notebooks.py",
     "docs/notebooks/weights_and_a_model.md": "tests/frankly_analyst/test_notebooks.py",

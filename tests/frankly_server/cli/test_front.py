@@ -101,7 +101,7 @@ def test_the_text_of_a_refusal(frankly: Frankly, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize(
     "arguments", [["nonsense"], ["keys"], ["survey", "apply"], ["serve", "--port", "99999"], ["serve", "--port", "x"],
-                  ["keys", "api", "--role", "owner", "--label", "x"], ["survey", "apply", "/does/not/exist.yaml"]]
+                  ["keys", "api", "--role", "viewer", "--label", "x"], ["survey", "apply", "/does/not/exist.yaml"]]
 )  # fmt: skip
 def test_wrong_command_lines_exit_2(frankly: Frankly, arguments: list[str]) -> None:
     assert frankly(*arguments).code == 2

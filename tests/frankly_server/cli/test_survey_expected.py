@@ -13,6 +13,7 @@ from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 from frankly_server.cli import survey_expected
 from frankly_server.cli.services import open_services
+from frankly_server.surveys import expected
 from frankly_server.surveys.definition import parse_definition
 
 from tests.frankly_server.cli.conftest import Frankly
@@ -91,11 +92,11 @@ def test_a_draft_whose_margins_cannot_be_found_is_applied_all_the_same(
     def refuse(*_: object) -> None:
         raise InvalidInput(Problem.OPTIMISER_LIMIT, "the search took too long", "blocks")
 
-    monkeypatch.setattr("frankly_server.cli.survey_expected.trial.expectations", refuse)
+    monkeypatch.setattr("frankly_server.surveys.expected.trial.expectations", refuse)
     definition = parse_definition(FORM.encode())
-    found = survey_expected.expected_of(definition)
+    found = expected.expected_of(definition)
     assert list(survey_expected.shown(definition, found)) == [
         "What to expect of each question is not known: the search took too long."
     ]
-    unknown = survey_expected.expected_json(definition, found)
+    unknown = expected.expected_json(definition, found)
     assert (unknown["questions"], unknown["asked"]) == (None, None)

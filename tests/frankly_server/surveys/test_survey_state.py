@@ -18,7 +18,7 @@ from frankly_server.store.jobs import JobRow
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.surveys import jobs as jobs_module
 from frankly_server.surveys.definition import parse_definition
-from frankly_server.surveys.jobs import DESIGNS, Jobs
+from frankly_server.surveys.jobs import DESIGNS, Jobs, problem_of, reason_of
 from frankly_server.surveys.survey_state import Lifecycle, shown_state
 from frankly_server.surveys.surveys import Summary
 
@@ -285,7 +285,12 @@ def test_a_failed_publication_names_its_reason(tmp_path: object, sqlite_url: str
             thread.join()
     row = services.jobs.get(survey_id, job)
     assert row.state == "failed"
-    assert row.detail.startswith("budget: the whole report reveals more than the budget of 1 nats")
+    assert reason_of(row).startswith(
+        "budget: the whole report reveals more than the budget of 1 nats"
+    )
+    problem = problem_of(row)
+    assert problem is not None
+    assert (problem["code"], problem["field"]) == ("budget_exceeded", "budget")
     assert services.surveys.versions(survey_id) == []
     services.close()
 

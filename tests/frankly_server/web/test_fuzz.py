@@ -71,8 +71,15 @@ def examples(request: pytest.FixtureRequest, normal: int, all_of_them: int) -> i
 def test_no_get_request_causes_a_server_error(
     request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]
 ) -> None:
+    owner = site.services.access.create("owner", "fuzz")
     paths = sorted(path for path, found in spec["paths"].items() if "get" in found)
-    known_parts = {"survey_id": site.survey, "digest": site.digest, "name": "index.js"}
+    known_parts = {
+        "survey_id": site.survey,
+        "digest": site.digest,
+        "name": "index.js",
+        "job_id": "0" * 32,
+        "version": "1",
+    }
 
     @settings(
         max_examples=examples(request, 100, 20_000),
@@ -84,12 +91,12 @@ def test_no_get_request_causes_a_server_error(
         part=ID,
         query=QUERY,
         headers=HEADERS,
-        key=st.sampled_from(["", "analyst", "x"]),
+        key=st.sampled_from(["", "analyst", "owner", "x"]),
     )
     def run(
         path: str, part: str, query: list[tuple[str, str]], headers: dict[str, str], key: str
     ) -> None:
-        known = {"analyst": site.analyst_key}.get(key, key)
+        known = {"analyst": site.analyst_key, "owner": owner}.get(key, key)
         sent = headers | ({"Authorization": f"Bearer {known}"} if key else {})
         filled = path
         for name, value in known_parts.items():

@@ -22,7 +22,7 @@ from frankly_server.surveys import Summary
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.web.admin import overview
 from frankly_server.web.admin.overview import next_step
-from frankly_server.web.admin.survey_page import OpenedSurvey
+from frankly_server.web.opened_survey import OpenedSurvey
 
 from tests.frankly_server.accounts.people import Hands
 from tests.frankly_server.web.admin.office import Office, begin, make_office, send, without_terms
@@ -169,7 +169,7 @@ def test_every_state_has_its_next_step(
 ) -> None:
     published = by_time != "draft"
     summary = Summary("0" * 32, "habits", by_time, int(published), None, NOW, 10 * published, token)
-    survey = OpenedSurvey(summary, SurveyStateRow(state=stored), parse_definition(SURVEY))
+    survey = OpenedSurvey(summary, SurveyStateRow(state=stored), lambda: parse_definition(SURVEY))
     assert next_step(survey, n, "admin") == of_admin
     assert next_step(survey, n, "viewer") == next_step(survey, n, "analyst") == of_viewer
 

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Surveys in the field over HTTP: jobs, states, releases, erasure, lists; reports go first."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_server.app import create_app
+from frankly_server.services import Services
+from frankly_server.surveys import jobs as publishing
+from frankly_server.surveys import searches
+from frankly_server.web.management import surveys as operations
+
+from tests.frankly_server.surveys.apart import waiting
+from tests.frankly_server.web.management.desk import YAML, Desk, make_desk
+from tests.frankly_server.web.site import NOW, check_problem
+from tests.survey_files import DRINKS, REGION, SMOKES, habits
+
+FILE = habits(SMOKES, DRINKS, budget="2", strata=REGION)
+
+
+def at(desk: Desk, later: timedelta) -> Desk:
+    """Return the same desk on a server whose clock is later."""
+    services = Services.open(desk.services.settings, FixedClock(NOW + later))
+    app = create_app(services.settings, services=services)
+    return replace(desk, office=replace(desk.office, app=app, services=services))
+
+
+def answers(desk: Desk, first: int, number: int) -> None:
+    """Store reports about the desk's survey."""
+    survey = desk.office.survey
+    digest = desk.ask("GET", f"/v1/surveys/{survey}/versions").get_json()["versions"][-1]["digest"]
+    for i in range(first, first + number):
+        report = {"v": 1, "doc": digest, "id": f"{i:032x}", "y": [i % 2, i % 3],
+                  "strata": {"region": "north"}, "token": None}  # fmt: skip
+        sent = desk.ask("POST", f"/v1/surveys/{survey}/reports", "", json=report)
+        assert sent.status_code == 201, sent.text
+
+
+def test_a_release_is_possible_once_an_hour(own_desk: Desk) -> None:
+    """Counted from any release of the survey; the audit trail has each that was asked for."""
+    survey = f"/v1/surveys/{own_desk.office.survey}"
+    answers(own_desk, 1, 45)
+    first = own_desk.ask("POST", f"{survey}/releases")
+    assert first.get_json() == {"released": 45}
+    assert own_desk.ask("GET", f"{survey}/releases").get_json() == {
+        "next": "2026-06-02T00:00:00Z", "n": 45, "days": [{"day": "2026-06-01", "reports": 45}],
+    }  # fmt: skip
+    for later, left in ((timedelta(), 3600), (timedelta(minutes=59, seconds=59), 1)):
+        refused = at(own_desk, later).ask("POST", f"{survey}/releases")
+        check_problem(refused, 429, "too_many")
+        assert refused.headers["Retry-After"] == str(left)
+    hour = at(own_desk, timedelta(hours=1))
+    assert hour.ask("POST", f"{survey}/releases").get_json() == {"released": 0}
+    # That release had no answers, and counts all the same.
+    check_problem(
+        at(own_desk, timedelta(hours=1, minutes=30)).ask("POST", f"{survey}/releases"),
+        429,
+        "too_many",
+    )
+    # So does one at a published time, which is in no audit trail.
+    night = at(own_desk, timedelta(hours=12))
+    answers(night, 100, 45)
+    assert night.services.releasing.release("day", own_desk.office.survey) == 45
+    soon = at(own_desk, timedelta(hours=12, minutes=30))
+    check_problem(soon.ask("POST", f"{survey}/releases"), 429, "too_many")
+    actions = [event.action for event in own_desk.services.accounts.trail("main", limit=1000)]
+    assert actions.count("reports released at once") == 2
+
+
+def test_a_job_shows_its_progress_and_can_be_stopped(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey = own_desk.create(FILE.replace(b"name: habits", b"name: slow")).get_json()["survey"]
+    entered, leave = threading.Event(), threading.Event()
+
+    def design(definition: Any, progress: Any, timer: Any) -> Any:
+        progress(1, 2, "drinks")
+        entered.set()
+        while not leave.wait(0.01):
+            time.sleep(publishing._CHECK_S)
+            timer()
+        raise AssertionError("it was to be stopped")
+
+    monkeypatch.setattr(publishing, "draft_apart", design)
+    started = own_desk.ask("POST", f"/v1/surveys/{survey}/jobs")
+    assert started.status_code == 202
+    assert entered.wait(60)
+    job = own_desk.ask("GET", started.headers["Location"]).get_json()
+    assert (job["state"], job["done"], job["total"], job["block"]) == ("running", 1, 2, "drinks")
+    check_problem(own_desk.ask("POST", f"/v1/surveys/{survey}/jobs"), 409, "immutable")
+    stopping = own_desk.ask("POST", f"{started.headers['Location']}/cancel").get_json()
+    assert stopping["state"] in ("cancelling", "cancelled")
+    own_desk.wait()
+    job = own_desk.ask("GET", started.headers["Location"]).get_json()
+    assert (job["state"], job["digest"], job["problem"]) == ("cancelled", None, None)
+    assert own_desk.ask("GET", f"/v1/surveys/{survey}").get_json()["state"] == "draft"
+    for path in (started.headers["Location"], "/jobs/x", f"/jobs/{'0' * 32}"):
+        foreign = f"/v1/surveys/{own_desk.office.survey}/jobs/{path.rpartition('/')[2]}"
+        check_problem(own_desk.ask("GET", foreign), 404, "not_found")
+
+
+def test_one_key_cannot_fill_the_server_with_jobs(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave = threading.Event()
+
+    def design(_definition: Any, _progress: Any, timer: Any) -> Any:
+        while not leave.wait(0.01):
+            pass
+        raise AssertionError("not published")
+
+    monkeypatch.setattr(publishing, "draft_apart", design)
+    monkeypatch.setattr(publishing, "MOST_JOBS", 2)
+    surveys = [
+        own_desk.create(FILE.replace(b"name: habits", b"name: s%d" % i)).get_json()["survey"]
+        for i in range(3)
+    ]
+    started = [own_desk.ask("POST", f"/v1/surveys/{survey}/jobs") for survey in surveys]
+    leave.set()
+    assert [one.status_code for one in started] == [202, 202, 429]
+    assert started[2].headers["Retry-After"] == "5"
+    own_desk.wait()
+    assert own_desk.ask("POST", f"/v1/surveys/{surveys[2]}/jobs").status_code == 202
+    own_desk.wait()
+
+
+def test_answers_are_erased_only_when_nobody_can_answer(own_desk: Desk) -> None:
+    survey = f"/v1/surveys/{own_desk.office.survey}"
+    answers(own_desk, 1, 12)
+    own_desk.ask("POST", f"{survey}/releases")
+    name = {"name": "habits"}
+    check_problem(own_desk.ask("POST", f"{survey}/erase", json=name), 409, "immutable")
+    own_desk.ask("POST", f"{survey}/move", json={"move": "pause"})
+    for wrong in ("Habits", "other", "", " habits"):
+        answer = own_desk.ask("POST", f"{survey}/erase", json={"name": wrong})
+        problem = check_problem(answer, 422, "field_type")
+        assert (problem["field"], "habits" in problem["detail"]) == ("name", True)
+    assert own_desk.ask("GET", survey).get_json()["n"] == 12
+    assert own_desk.ask("POST", f"{survey}/erase", json=name).get_json()["n"] == 0
+
+
+def test_moves_follow_the_states_of_the_pages(own_desk: Desk) -> None:
+    survey = f"/v1/surveys/{own_desk.office.survey}"
+    for move, status, state in (
+        ("resume", 409, "live"), ("archive", 409, "live"), ("pause", 200, "paused"),
+        ("pause", 409, "paused"), ("resume", 200, "live"), ("close", 200, "closed"),
+        ("resume", 409, "closed"), ("archive", 200, "archived"), ("close", 409, "archived"),
+    ):  # fmt: skip
+        answer = own_desk.ask("POST", f"{survey}/move", json={"move": move})
+        assert (answer.status_code, own_desk.ask("GET", survey).get_json()["state"]) == (
+            status, state,
+        ), move  # fmt: skip
+    bodies: list[Any] = [{}, {"move": "delete"}, {"move": 1}, {"move": "close", "sure": True}, []]
+    for body in bodies:
+        assert own_desk.ask("POST", f"{survey}/move", json=body).status_code == 422
+
+
+def test_a_survey_whose_time_is_over_can_be_archived(own_desk: Desk) -> None:
+    over = at(own_desk, timedelta(days=60))
+    survey = f"/v1/surveys/{own_desk.office.survey}"
+    assert over.ask("GET", survey).get_json()["state"] == "closed"
+    moved = over.ask("POST", f"{survey}/move", json={"move": "archive"})
+    assert moved.get_json()["state"] == "archived"
+
+
+def test_lists_are_read_page_by_page(own_desk: Desk) -> None:
+    """Each thing once, in order, with any page size; a page is bounded."""
+    for i in range(4):
+        own_desk.create(FILE.replace(b"name: habits", b"name: survey-%d" % i))
+        own_desk.services.access.create("analyst", f"key {i}")
+    lists = {
+        "/v1/surveys?drafts=true": ("surveys", "survey", "after", 200),
+        "/v1/api-keys?": ("keys", "prefix", "after", 200),
+        "/v1/people?": ("people", "account", "after", 200),
+        "/v1/audit-trail?": ("events", "position", "before", 200),
+    }
+    for path, (name, key, cursor, most) in lists.items():
+        whole = own_desk.ask("GET", path.rstrip("?")).get_json()
+        assert whole["next"] is None
+        for size in (1, 2, 3, 100):
+            rows, step = [], ""
+            while True:
+                page = own_desk.ask("GET", f"{path}&limit={size}{step}").get_json()
+                assert len(page[name]) <= size
+                rows += [row[key] for row in page[name]]
+                if page["next"] is None:
+                    break
+                step = f"&{cursor}={page['next']}"
+            assert rows == [row[key] for row in whole[name]], (path, size)
+        for bad in ("0", str(most + 1), "x", "-1", "1.5"):
+            check_problem(own_desk.ask("GET", f"{path}&limit={bad}"), 422, "field_type")
+    published = own_desk.ask("GET", "/v1/surveys").get_json()["surveys"]
+    assert [(one["name"], one["state"]) for one in published] == [("habits", "live")]
+    drafts = own_desk.ask("GET", "/v1/surveys?drafts=true").get_json()["surveys"]
+    assert [(one["state"], one["versions"]) for one in drafts] == [("live", 1)] + [("draft", 0)] * 4
+    assert all(one["questions"] == ["smokes", "drinks"] for one in drafts)
+
+
+def test_the_last_owner_stays(own_desk: Desk) -> None:
+    people = own_desk.ask("GET", "/v1/people").get_json()["people"]
+    account = {one["email"].partition("@")[0]: one["account"] for one in people}
+    for path, body in (("role", {"role": "viewer"}), ("disable", None)):
+        method = "PUT" if body else "POST"
+        answer = own_desk.ask(method, f"/v1/people/{account['owner']}/{path}", json=body)
+        check_problem(answer, 409, "immutable")
+    second = f"/v1/people/{account['admin']}/role"
+    assert own_desk.ask("PUT", second, json={"role": "owner"}).status_code == 204
+    assert own_desk.ask("POST", f"/v1/people/{account['owner']}/disable").status_code == 204
+    check_problem(own_desk.ask("PUT", second, json={"role": "admin"}), 409, "immutable")
+
+
+@pytest.fixture
+def held(own_desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
+    """A server with one slot, whose places for searches are taken by dry runs of admins' keys."""
+    monkeypatch.setattr(operations, "draft_json", waiting)
+    monkeypatch.setattr(
+        operations, "shown_definition", lambda *_: {"until": str(tmp_path / "until")}
+    )
+    monkeypatch.setattr(searches, "_WAIT_S", 60.0)
+    settings = own_desk.services.settings.model_copy(update={"threads": 1})
+    narrow = replace(
+        own_desk,
+        office=replace(own_desk.office, app=create_app(settings, services=own_desk.services)),
+    )
+    most, statuses = searches.SEARCHES[1] - 1, list[int]()
+    keys = {f"admin {i}": own_desk.services.access.create("admin", f"{i}") for i in range(most)}
+    narrow = replace(narrow, keys={**narrow.keys, **keys})
+
+    def try_it(by: str) -> None:
+        name = by.replace(" ", "-").encode()
+        file = FILE.replace(b"name: habits", b"name: " + name)
+        answer = narrow.ask("POST", "/v1/dry-run", by, data=file, content_type=YAML)
+        statuses.append(answer.status_code)
+
+    threads = [threading.Thread(target=try_it, args=(by,)) for by in keys]
+    for thread in threads:
+        thread.start()
+    while own_desk.services.searches.number_held < most:
+        time.sleep(0.001)
+    yield narrow
+    (tmp_path / "until").touch()
+    for thread in threads:
+        thread.join()
+    assert len(statuses) == most
+
+
+def test_reports_have_the_only_slot_while_keys_try_drafts(held: Desk) -> None:
+    answers(held, 1, 20)
+    assert held.ask("GET", "/health/ready", "").status_code == 200
+    refused = held.ask("POST", "/v1/dry-run", data=FILE, content_type=YAML)
+    check_problem(refused, 429, "too_many")
+    assert refused.headers["Retry-After"] == "5"
+    # Whatever needs no search goes on, too.
+    assert held.ask("GET", f"/v1/surveys/{held.office.survey}").status_code == 200
+
+
+def test_every_operation_takes_from_the_limit_of_its_key(tmp_path: Path) -> None:
+    desk = make_desk(tmp_path)
+    settings = desk.services.settings.model_copy(update={"key_rate_per_s": 0.1})
+    app = create_app(settings, services=desk.services)
+    slow = replace(desk, office=replace(desk.office, app=app))
+    assert slow.ask("GET", "/v1/people").status_code == 200
+    refused = slow.ask("POST", "/v1/api-keys", json={"role": "analyst", "label": "x"})
+    check_problem(refused, 429, "too_many")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert slow.ask("GET", "/v1/api-keys", "admin").status_code == 200  # a limit of its own
+    desk.services.close()
+
+
+def test_no_answer_tells_how_many_answers_wait(own_desk: Desk) -> None:
+    """Every GET is the same before and after a report that is not released."""
+    survey = f"/v1/surveys/{own_desk.office.survey}"
+    paths = ("", "/versions", "/versions/1", "/releases", "/invitations", "/webhook", "/draft")
+    before = [own_desk.ask("GET", survey + path).data for path in paths]
+    answers(own_desk, 1, 30)
+    assert [own_desk.ask("GET", survey + path).data for path in paths] == before
+    trail = json.dumps(own_desk.ask("GET", "/v1/audit-trail").get_json())
+    assert "report" not in trail
