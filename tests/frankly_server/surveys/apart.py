@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
 
 def add(a: int, b: int) -> int:
     return a + b
@@ -68,6 +71,12 @@ def speak(n: int, hear: Callable[..., None]) -> str:
 def waiting(_plan: Any, body: Any, *_limits: Any) -> dict[str, str]:
     """Stand in for `within`: wait until the file that the request names exists."""
     return {"found": wait_for(Path(body["until"]))}
+
+
+def waiting_draft(shown: Any, *_arguments: Any) -> dict[str, Any]:
+    """Stand in for `draft_json`: wait until the file that the draft names exists, then refuse it."""
+    wait_for(Path(shown["until"]))
+    raise InvalidInput(Problem.BUDGET_EXCEEDED, "this was only to wait", "budget")
 
 
 def endless(*_arguments: Any) -> int:

@@ -18,7 +18,7 @@ from frankly_server.surveys import jobs as publishing
 from frankly_server.surveys import searches
 from frankly_server.web.management import surveys as operations
 
-from tests.frankly_server.surveys.apart import waiting
+from tests.frankly_server.surveys.apart import waiting_draft
 from tests.frankly_server.web.management.desk import YAML, Desk, make_desk
 from tests.frankly_server.web.site import NOW, check_problem
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
@@ -220,7 +220,7 @@ def test_the_last_owner_stays(own_desk: Desk) -> None:
 @pytest.fixture
 def held(own_desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Desk]:
     """A server with one slot, whose places for searches are taken by dry runs of admins' keys."""
-    monkeypatch.setattr(operations, "draft_json", waiting)
+    monkeypatch.setattr(operations, "draft_json", waiting_draft)
     monkeypatch.setattr(
         operations, "shown_definition", lambda *_: {"until": str(tmp_path / "until")}
     )
@@ -249,12 +249,13 @@ def held(own_desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ite
     (tmp_path / "until").touch()
     for thread in threads:
         thread.join()
-    assert len(statuses) == most
+    assert statuses == [422] * most
 
 
 def test_reports_have_the_only_slot_while_keys_try_drafts(held: Desk) -> None:
     answers(held, 1, 20)
     assert held.ask("GET", "/health/ready", "").status_code == 200
+    assert held.services.searches.number_held == searches.SEARCHES[1] - 1
     refused = held.ask("POST", "/v1/dry-run", data=FILE, content_type=YAML)
     check_problem(refused, 429, "too_many")
     assert refused.headers["Retry-After"] == "5"
