@@ -16,7 +16,8 @@ duplicates. ratio_…_batch_copy: to the rate of COPY into such a table in trans
 without HTTP and without validation. Trials alternate; each figure is a median.
 
 beside_DATABASE_4_…: single reports, 40 per second over four connections, while 32 clients with eight
-API keys send an expensive plan in a loop; alone_…: the same without these clients, before and after.
+API keys send an expensive plan in a loop; managed_…: while they try, create, change, publish, list and
+release surveys; alone_…: without these clients, before and after.
 No report may be refused, /health/ready must stay 200, and plans are counted by status.
 """
 
@@ -107,7 +108,7 @@ def result(samples: Samples, *, is_part: bool = False) -> Result:
         name: bound
         for name in of_four
         for end, bound in MOST_BESIDE.items()
-        if name.startswith("beside_") and name.endswith(f"_{ASKED}_{end}")
+        if name.startswith(("beside_", "managed_")) and name.endswith(f"_{ASKED}_{end}")
     }
     return Result("intake", samples, at_most, at_least, {"part": is_part})
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single reports of devices while 32 clients with eight keys send an expensive plan in a loop."""
+"""Single reports of devices while 32 clients with eight keys plan, or manage surveys, in a loop."""
 
 import json
+import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
+from itertools import count, repeat
 from pathlib import Path
 from random import Random
 
@@ -16,11 +17,13 @@ from _runner import Samples, once
 from frankly_protocol.clock import SystemClock
 from frankly_server.keys import Access
 from frankly_server.store import Database
+from frankly_server.surveys.definition import parse_definition
+from frankly_server.surveys.survey_templates import template
 
 from _intake import load
 from _intake.served import Served, ours
 
-PLANNERS, KEYS, CONNECTIONS = 32, 8, 4
+CLIENTS, KEYS, CONNECTIONS = 32, 8, 4
 REPORT_EVERY_S, READY_EVERY_S = 0.1, 0.5
 """Seconds between two reports on one connection, and between two readiness checks."""
 RETRY_AT_MOST_S = 1.0
@@ -38,30 +41,35 @@ PLAN = {
 }
 FAILED = 0
 """Status of a request without a response."""
+_Request = tuple[str, str, bytes | None, Mapping[str, str]]
+"""Method, path, body and headers."""
+_PLAN: _Request = ("POST", "/v1/plan", json.dumps(PLAN).encode(), {})
 Outcomes = list[tuple[float, int]]
 """Latency in seconds and status of each report."""
 
 
 def measure(home: Path, url: str, name: str, seconds: float) -> Samples:
-    """Send reports without planners, with them for `seconds`, and without them again."""
+    """Send reports alone, beside planners, beside managers, and alone again."""
     with ours(home, url, "four_by_group") as server:
         database = Database(url)
         access = Access(database, SystemClock())
-        keys = [access.create("analyst", f"bench {i}") for i in range(KEYS)]
+        keys = {
+            role: [access.create(role, f"bench {i}") for i in range(KEYS)]
+            for role in ("analyst", "admin")
+        }
         database.close()
-        before = steady(server, seconds / 2)
-        plans: Counter[int] = Counter()
-        checks: Counter[int] = Counter()
-        with _planning(server.port, keys, plans, checks):
-            beside = steady(server, seconds)
-        after = steady(server, seconds / 2)
-    counts = {str(status): plans.pop(status, 0) for status in (200, 422, 429)}
-    counts["other"] = plans.total()
+        alone = steady(server, seconds / 2)
+        planning = _Pressure(server, [(key, repeat(_PLAN)) for key in keys["analyst"]])
+        beside = planning.steady(seconds)
+        managing = _Pressure(server, [(key, _changes(server.port, key)) for key in keys["admin"]])
+        managed = managing.steady(seconds)
+        alone += steady(server, seconds / 2)
     return once(
-        _figures(f"alone_{name}", before + after)
+        _figures(f"alone_{name}", alone)
         | _figures(f"beside_{name}", beside)
-        | {f"beside_{name}_not_ready": checks.total() - checks[200]}
-        | {f"beside_{name}_plans_{status}": n for status, n in counts.items()}
+        | planning.figures(f"beside_{name}", "plans", (200, 422, 429))
+        | _figures(f"managed_{name}", managed)
+        | managing.figures(f"managed_{name}", "requests", (200, 201, 202, 409, 429))
     )
 
 
@@ -101,36 +109,83 @@ def steady(server: Served, seconds: float) -> Outcomes:
         return [outcome for share in pool.map(work, range(CONNECTIONS)) for outcome in share]
 
 
-@contextmanager
-def _planning(
-    port: int, keys: list[str], plans: Counter[int], checks: Counter[int]
-) -> Iterator[None]:
-    """Run planners and readiness checks; at the end wait for their last responses, then count."""
-    stop, body = threading.Event(), json.dumps(PLAN).encode()
+class _Pressure:
+    """Clients that send the requests of their keys in a loop, and counts of the statuses."""
 
-    def loop(key: str, method: str, path: str, payload: bytes | None, pause_s: float) -> list[int]:
-        bearer = f"Bearer {key}"
-        connection, statuses = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S), []
-        while not stop.is_set():
-            status, retry_s = _send(connection, method, path, payload, Authorization=bearer)
+    def __init__(self, server: Served, keys: Sequence[tuple[str, Iterator[_Request]]]) -> None:
+        self._server, self._keys = server, keys
+        self._stop, self._locks = threading.Event(), [threading.Lock() for _ in keys]
+        self._statuses: Counter[int] = Counter()
+        self._checks: Counter[int] = Counter()
+
+    def steady(self, seconds: float) -> Outcomes:
+        """Send reports beside the clients and readiness checks; wait for their last responses."""
+        with ThreadPoolExecutor(CLIENTS + 1) as pool:
+            clients = [pool.submit(self._loop, i % len(self._keys)) for i in range(CLIENTS)]
+            prober = pool.submit(self._probe)
+            try:
+                outcomes = steady(self._server, seconds)
+            finally:
+                self._stop.set()
+        for client in clients:
+            self._statuses.update(client.result())
+        self._checks.update(prober.result())
+        return outcomes
+
+    def figures(self, where: str, what: str, statuses: Sequence[int]) -> dict[str, float]:
+        """Return the failed checks, and the number of requests by status."""
+        counts = Counter(self._statuses)
+        found = {f"{where}_{what}_{status}": counts.pop(status, 0) for status in statuses}
+        not_ready = self._checks.total() - self._checks[200]
+        rest = {f"{where}_{what}_other": counts.total(), f"{where}_not_ready": not_ready}
+        return {name: float(n) for name, n in (found | rest).items()}
+
+    def _loop(self, i: int) -> list[int]:
+        key, requests = self._keys[i]
+        connection, statuses = self._open(), []
+        while not self._stop.is_set():
+            with self._locks[i]:
+                method, path, body, headers = next(requests)
+            sent = {**headers, "Authorization": f"Bearer {key}"}
+            status, retry_s = _send(connection, method, path, body, **sent)
             statuses.append(status)
-            stop.wait(min(retry_s, RETRY_AT_MOST_S) if status == 429 else pause_s)
+            self._stop.wait(min(retry_s, RETRY_AT_MOST_S) if status == 429 else 0.0)
         connection.close()
         return statuses
 
-    with ThreadPoolExecutor(PLANNERS + 1) as pool:
-        planners = [
-            pool.submit(loop, keys[i % KEYS], "POST", "/v1/plan", body, 0.0)
-            for i in range(PLANNERS)
-        ]
-        prober = pool.submit(loop, keys[0], "GET", "/health/ready", None, READY_EVERY_S)
-        try:
-            yield
-        finally:
-            stop.set()
-    for planner in planners:
-        plans.update(planner.result())
-    checks.update(prober.result())
+    def _probe(self) -> list[int]:
+        connection, statuses = self._open(), []
+        while not self._stop.is_set():
+            statuses.append(_send(connection, "GET", "/health/ready", None)[0])
+            self._stop.wait(READY_EVERY_S)
+        connection.close()
+        return statuses
+
+    def _open(self) -> HTTPConnection:
+        return HTTPConnection("127.0.0.1", self._server.port, timeout=TIMEOUT_S)
+
+
+def _changes(port: int, key: str) -> Iterator[_Request]:
+    """Yield what an admin's key may ask for, without end: dry runs, new surveys, drafts, jobs, lists."""
+    file = json.loads(parse_definition(template("workplace")).to_json())
+    own = file | {"name": f"own-{secrets.token_hex(4)}"}
+    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": load.JSON}
+    connection.request("POST", "/v1/surveys", json.dumps(own).encode(), headers)
+    survey = f"/v1/surveys/{json.loads(connection.getresponse().read())['survey']}"
+    connection.close()
+    for n in count():
+        # Other expected numbers make another design and another version.
+        draft = json.dumps(own | {"expected_reports": 1000 + n}).encode()
+        new = json.dumps(file | {"name": f"new-{secrets.token_hex(8)}"}).encode()
+        yield "POST", "/v1/dry-run", new, {}
+        yield "POST", "/v1/surveys", new, {"Idempotency-Key": secrets.token_hex(16)}
+        yield "PUT", f"{survey}/draft", draft, {"If-Match": "*"}
+        yield "POST", f"{survey}/jobs", None, {}
+        yield "GET", f"{survey}/versions", None, {}
+        yield "GET", survey, None, {}
+        yield "GET", "/v1/surveys?drafts=true&limit=200", None, {}
+        yield "POST", f"{survey}/releases", None, {}
 
 
 def _send(

@@ -19,7 +19,7 @@ from frankly_server.store import Database, StoreUnavailable
 from frankly_server.surveys import Surveys
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.outbound import Post
-from frankly_server.surveys.searches import ANALYSES, PREVIEWS, SEARCHES, Places
+from frankly_server.surveys.searches import ANALYSES, MANAGING, PREVIEWS, SEARCHES, Places
 from frankly_server.surveys.survey_state import Lifecycle
 from frankly_server.surveys.webhooks import Webhooks, WebhookThread
 
@@ -34,7 +34,8 @@ class Services:
     access, idempotency : API keys, and requests that were sent twice. keys : signing keys. log : the
     transparency log. invites : invite tokens.
     accounts, second_factors, passkeys : sign-in. lifecycle, jobs : states of surveys, and
-    publishing in the background. searches, analyses, previews : places for slow work of requests.
+    publishing in the background. searches, analyses, previews, managing : places for slow work of
+    requests.
     kept_results : results of searches, the newest last (`web.searching.search_once`). webhooks,
     webhook_thread : webhook addresses, and the thread that posts events to them.
     """
@@ -64,7 +65,7 @@ class Services:
         self.lifecycle = Lifecycle(database)
         self.jobs = Jobs(database, self.surveys, clock)
         self.searches, self.analyses = Places(*SEARCHES), Places(*ANALYSES)
-        self.previews = Places(*PREVIEWS)
+        self.previews, self.managing = Places(*PREVIEWS), Places(*MANAGING)
         self.kept_results: OrderedDict[bytes, Any] = OrderedDict()
         self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))
         self.webhook_thread = WebhookThread(self.webhooks)
@@ -89,8 +90,8 @@ class Services:
 
     def stop_searches(self) -> None:
         """Let searches and previews that run or wait end: the server stops."""
-        self.searches.stop()
-        self.previews.stop()
+        for places in (self.searches, self.previews, self.managing):
+            places.stop()
 
     def wake(self) -> None:
         """Start the release and webhook threads in this process, unless they are running."""

@@ -34,6 +34,8 @@ ANALYSES: Final = (2, 8, 4)
 how many places one person or API key may have."""
 PREVIEWS: Final = (1, 4, 1)
 """The same for previews, so that an admin who looks at one can still open the next page."""
+MANAGING: Final = (2, 12, 4)
+"""The same for requests of the management API, which read and check whole surveys."""
 RETRY_S: Final = 5
 _WAIT_S: Final = 30.0
 """Longest wait for a turn: longer than a search takes, so that whoever is next gets one."""

@@ -121,14 +121,17 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         holder = auth.require_role(services, "analyst")
         limits.questions.take(holder.prefix)
         texts = reading.query({item.name for item in _LIST_QUERY})
-        surveys, following = opened_surveys(
-            services.surveys,
-            services.database,
-            holder.opens,
-            drafts=reading.flag(texts.get("drafts", "false"), "drafts"),
-            after=texts.get("after", ""),
-            limit=reading.page_size(texts.get("limit"), _MOST_LISTED),
-        )
+        drafts = reading.flag(texts.get("drafts", "false"), "drafts")
+        limit = reading.page_size(texts.get("limit"), _MOST_LISTED)
+        with without_slot(services.managing):
+            surveys, following = opened_surveys(
+                services.surveys,
+                services.database,
+                holder.opens,
+                drafts=drafts,
+                after=texts.get("after", ""),
+                limit=limit,
+            )
         body = {"surveys": [survey.model_dump() for survey in surveys], "next": following}
         return Response(encode(body), content_type=reading.JSON)
 

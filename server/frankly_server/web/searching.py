@@ -37,17 +37,13 @@ def without_slot(places: Places, **wait: float) -> Iterator[None]:
 
 
 def search(
-    services: Services,
-    function: Callable[..., _Result],
-    *arguments: Any,
-    seconds: float,
-    places: Places | None = None,
+    services: Services, function: Callable[..., _Result], *arguments: Any, seconds: float
 ) -> _Result:
     """Return the result of a search in a process, without a slot.
 
-    places : by default those of searches. Raises `searches.Busy`, and the errors of `searches.apart`.
+    Raises `searches.Busy`, and the errors of `searches.apart`.
     """
-    places = places or services.searches
+    places = services.searches
     with without_slot(places):
         return apart(function, *arguments, seconds=seconds, poll=places.require_running)
 

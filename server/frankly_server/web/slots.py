@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from frankly_server.surveys.searches import ANALYSES, PREVIEWS, SEARCHES
+from frankly_server.surveys.searches import ANALYSES, MANAGING, PREVIEWS, SEARCHES
 from frankly_server.web.headers import ALWAYS
 from frankly_server.web.logs import method_name
 from frankly_server.web.metrics import Metrics
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 LIVE: Final = "/health/live"
-SPARE_THREADS: Final = 1 + SEARCHES[1] + ANALYSES[1] + PREVIEWS[1]
+SPARE_THREADS: Final = 1 + SEARCHES[1] + ANALYSES[1] + PREVIEWS[1] + MANAGING[1]
 """Number of threads that a server has in addition to its slots; slow work needs no slot."""
 SLOTS: Final = "frankly.slots"
 _WAIT_S: Final = 1.0

@@ -6,7 +6,7 @@ An operation is a function from a `Call` to a model, a `Reply`, or None for no c
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -29,6 +29,7 @@ from frankly_server.web import auth, problems, reading
 from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
 from frankly_server.web.opened_survey import OpenedSurvey, opened
+from frankly_server.web.searching import without_slot
 
 _BODY_BYTES: Final = 2**16
 _HEADER: Final = "Idempotency-Key"
@@ -118,13 +119,15 @@ class Operations:
         also: Mapping[int, Sequence[str]] | None = None,
         query: Sequence[Query] = (),
         is_scoped: bool = False,
+        is_search: bool = False,
         headers: Mapping[str, str] = _NO_HEADERS,
     ) -> Callable[[Operation], Operation]:
         """Return a decorator that adds an operation.
 
         name : its operation id. role : the least role of a key. answer : status, description and
         model of success. body : media type -> model. max_bytes : of the body. is_scoped : True if keys
-        for some surveys may use it, although its address names no survey. headers : name -> meaning.
+        for some surveys may use it, although its address names no survey. is_search : True if it takes places
+        itself, because it waits for a search. headers : name -> meaning.
         """
         changes, status, has_survey = method != "GET", answer[0], "<survey_id>" in path
         listed = (*_READS, *problems, *(_CHANGES if changes else ()), *(BODY if body else ()))
@@ -148,6 +151,11 @@ class Operations:
                     return _again(attempt.answer)
 
                 def run() -> Response:
+                    # Reports come first: surveys can take seconds to read and check.
+                    with nullcontext() if is_search else without_slot(self._services.managing):
+                        return answered()
+
+                def answered() -> Response:
                     by = KeyHolder(principal, attempt)
                     survey = self._survey(principal, named) if has_survey else None
                     call = Call(self._services, by, texts, data, media_type, survey)

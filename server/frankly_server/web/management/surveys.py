@@ -22,6 +22,7 @@ from frankly_server.surveys.drafting import window_of
 from frankly_server.surveys.dry_run import draft_json, version_json
 from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.opened import listed
+from frankly_server.surveys.searches import apart
 from frankly_server.surveys.signed_draft import shown_definition
 from frankly_server.surveys.surveys import DraftChanged
 from frankly_server.surveys.trial import TRIAL_S
@@ -31,7 +32,7 @@ from frankly_server.web.management import models
 from frankly_server.web.management.operations import Call, Operations, Reply
 from frankly_server.web.openapi import Query
 from frankly_server.web.opened_survey import OpenedSurvey, opened
-from frankly_server.web.searching import search, search_once
+from frankly_server.web.searching import search_once, without_slot
 
 YAML: Final = "application/yaml"
 _PARSE_S: Final = 10.0
@@ -192,6 +193,7 @@ def _add_dry_run(api: Operations) -> None:
         body=_FILE,
         max_bytes=_MOST_BYTES,
         is_scoped=True,
+        is_search=True,
     )
     def dry_run(call: Call) -> BaseModel:
         """Return what storing a survey file would change, and what publishing it would say.
@@ -200,20 +202,20 @@ def _add_dry_run(api: Operations) -> None:
         designed within 20 seconds, after which `optimiser_limit` is raised; publishing searches longer, and
         also says how near the design of a form is to the best possible.
         """
-        definition, services = _definition(call), call.services
-        survey = _named(call, definition.name)
-        window_of(definition, services.surveys.now())
-        following = services.surveys.next_version(definition, survey.id if survey else None)
+        services = call.services
+        with without_slot(services.managing):
+            definition = _definition(call)
+            survey = _named(call, definition.name)
+            window_of(definition, services.surveys.now())
+            following = services.surveys.next_version(definition, survey.id if survey else None)
+            versions = services.surveys.versions(survey.id) if survey else ()
         asked = following.form.ask if following.form else None
         # As of today's first second, so that the same draft is designed once a day only.
         today = services.surveys.now().replace(hour=0, minute=0, second=0, microsecond=0)
         url = f"{services.settings.public_url.rstrip('/')}/v1/surveys/{'0' * 32}/reports"
         shown = shown_definition(definition, asked)
         said = dict(search_once(services, draft_json, shown, today, url, seconds=TRIAL_S))
-        if survey is not None:
-            versions = services.surveys.versions(survey.id)
-            minimum = larger_minimum(versions, definition.min_reports)
-            said["warnings"] = [*said["warnings"], *minimum]
+        said["warnings"] = [*said["warnings"], *larger_minimum(versions, definition.min_reports)]
         diff = differences(survey.draft if survey else {}, loads(definition.to_json()))
         status = "created" if survey is None else "updated" if diff else "unchanged"
         about = {"status": status, "survey": survey.id if survey else None, "name": definition.name}
@@ -256,13 +258,16 @@ def _add_versions(api: Operations) -> None:
         role="analyst",
         answer=(200, "The version and its promises.", models.SurveyVersion),
         problems=(Problem.NOT_FOUND, Problem.OPTIMISER_LIMIT),
+        is_search=True,
     )
     def one_version(call: Call, version: int) -> BaseModel:
         """Return a published version: its link, what it promises and what publishing said of it."""
         services, survey = call.services, call.survey
-        for document in services.surveys.versions(survey.id):
+        with without_slot(services.managing):
+            versions = services.surveys.versions(survey.id)
+            people = survey.definition.expected_reports
+        for document in versions:
             if document.version == version:
-                people = survey.definition.expected_reports
                 values = search_once(services, version_json, document, people, seconds=TRIAL_S)
                 link = services.surveys.link(survey.id, document.digest)
                 return models.SurveyVersion.model_validate({**values, "link": link})
@@ -322,11 +327,11 @@ def _add_states(api: Operations) -> None:
 
 
 def _definition(call: Call) -> SurveyDefinition:
-    """Parse the body. A large file is parsed in a process, where it delays no report."""
+    """Parse the body, in a place. A large file is parsed in a process, where it delays no report."""
     parse = parse_definition if call.media_type == YAML else parse_json_file
     if len(call.data) <= _SMALL:
         return parse(call.data)
-    return search(call.services, parse, call.data, seconds=_PARSE_S, places=call.services.analyses)
+    return apart(parse, call.data, seconds=_PARSE_S, poll=call.services.managing.require_running)
 
 
 def parse_json_file(data: bytes) -> SurveyDefinition:
