@@ -371,14 +371,17 @@ def _administration() -> None:
         _column("organisation", _NAME, _ORGANISATION),
         _column("surveys", sa.Text, opened),
     )
-    kept = "encrypted with a key that only the caller has; null: not kept yet"
+    kept = "encrypted with a key that only the caller has; null: not kept"
     op.create_table(
         "idempotent_requests",
         _key("id", _HASH, "HMAC of the idempotency key under the API key"),
+        _column("holder", sa.String(16), "the API key's prefix"),
         _column("request", _HASH, "SHA-256 of what was asked"),
+        _column("attempt", _ID, "random: which of several attempts was the first"),
         _optional("answer", sa.LargeBinary, kept),
         _column("at", _TIME, _UTC),
     )
+    op.create_index("ix_idempotent_requests_holder", "idempotent_requests", ["holder"])
     op.create_index("ix_idempotent_requests_at", "idempotent_requests", ["at"])
     op.create_table(
         "webhooks",

@@ -50,7 +50,7 @@ def terminal(tmp_path: Path, full: bool) -> Iterator[Terminal]:
 @pytest.mark.slow
 def test_the_page_can_be_followed_to_its_end(terminal: Terminal) -> None:
     outputs = terminal.follow(PAGE.read_text(encoding="utf-8"))
-    assert len(outputs) == 7
+    assert len(outputs) == 6
     for promised, printed in outputs:
         assert shape(printed) == shape(promised)
 

@@ -101,8 +101,13 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
 def api(role: str, label: str, as_json: bool) -> None:
     """Create an API key; it is shown once, and only its hash is stored."""
     with open_services() as services:
-        record = services.accounts.command_recorder(MAIN, "API key made", f"{label} ({role})")
-        token = services.access.create(role, label, record=record)
+        token = services.access.create(
+            role,
+            label,
+            recorder=lambda prefix: services.accounts.command_recorder(
+                MAIN, "API key made", f"{prefix}…, {role}, all surveys: {label}"
+            ),
+        )
     respond(
         as_json,
         {"key": token, "role": role, "label": label},

@@ -66,21 +66,16 @@ class Invites:
         with self._database.reading("count invites") as tx:
             return InviteCounts(*tx.tokens.counts(survey_id))
 
-    def revoke(self, survey_id: str, code: str | None, record: Record = unrecorded) -> int:
-        """Revoke an unused invite, or all unused ones; return how many were revoked.
+    def revoke(self, survey_id: str, code: str | None, record: Record = unrecorded) -> None:
+        """Revoke an unused invite, or all unused ones.
 
-        code : the code of one invite, None for all. Raises InvalidInput: token_invalid for a
-        mistyped code, not_found if no unused invite has it.
+        code : the code of one invite, None for all. The result is the same for a used invite and for
+        none: otherwise it would tell whether somebody has answered. Raises InvalidInput(token_invalid)
+        for a mistyped code.
         """
         token_hash = (
             None if code is None else hashlib.sha256(token_of_code(code, survey_id)).hexdigest()
         )
         with self._database.administering("revoke invites") as tx:
-            n = tx.tokens.revoke(survey_id, token_hash)
-            if code is not None and not n:
-                raise InvalidInput(
-                    Problem.NOT_FOUND, "no unused invitation of this survey has this code", "code"
-                )
-            if n:
-                record(tx)
-        return n
+            tx.tokens.revoke(survey_id, token_hash)
+            record(tx)

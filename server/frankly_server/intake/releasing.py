@@ -29,7 +29,7 @@ _LOOK_S: Final = 10.0
 A single long wait would miss the next release if the machine sleeps or its clock is set.
 """
 _APART: Final = timedelta(hours=1)
-"""Shortest time between a release of any kind and one outside the published times over HTTP."""
+"""Shortest time between any other release and one outside the published times over HTTP."""
 _WAIT: Final = timedelta(hours=23)
 _LATEST: Final = timedelta(days=8)
 """Shortest and longest time between the first release that finds a document over and its last one:
@@ -65,14 +65,14 @@ class _Rule:
 
 
 class TooSoon(InvalidInput):
-    """There was a release a moment ago; the next one is possible after `retry_after_s` seconds."""
+    """Another release is less than an hour away; ask again after `retry_after_s` seconds."""
 
     def __init__(self, retry_after_s: int) -> None:
         super().__init__(
             Problem.TOO_MANY,
-            "answers were released within the last hour: two releases in short order would tell when "
-            f"the answers between them were given. Try again in {retry_after_s} s, or wait for the "
-            "published time",
+            "a release was asked for, or is published, within an hour of now: two in short order would "
+            "tell when the answers between them were given. Wait for the published time, or ask again "
+            f"in {retry_after_s} s",
         )
         self.retry_after_s = retry_after_s
 
@@ -122,21 +122,34 @@ class Releasing:
         return n
 
     def release_now(
-        self, survey: str, record: Record, before: "Callable[[Transaction], str | None]"
+        self, survey: str, record: Record, asked_at: Callable[[Transaction], str | None]
     ) -> int:
         """Release a survey's pending reports outside the published times; return their number.
 
         record : writes the event, in an administering transaction before the release, of which a
-        part may fail. before : reads the time of the last such event. Raises TooSoon within an hour
-        after the survey's last release of any kind: two releases in short order would tell when the
-        reports between them arrived. Raises the errors of `release`.
+        part may fail. asked_at : reads the time of the last such event.
+
+        Raises TooSoon unless an hour lies between this release and every other of the survey, before
+        and afterwards: of two in short order, the difference would tell when the reports between them
+        arrived, even if one of them released nothing. Raises InvalidInput(immutable) for a survey
+        that was not published, and the errors of `release`.
         """
+        with self._database.reading("list documents") as tx:
+            rows = tx.documents.versions(survey)
+        if not rows:
+            raise InvalidInput(Problem.IMMUTABLE, "publish the survey first", "survey")
+        now, published = self._clock.now(), set[datetime]()
+        for rule in map(self._rule, rows):
+            if now < rule.over + PERIOD["day"] + _APART:
+                following = next_release(rule.every, now)
+                published |= {following - PERIOD[rule.every], following}
         with self._database.administering("record release") as tx:
-            newest = [tx.batches.newest_time(one.digest) for one in tx.documents.versions(survey)]
-            newest.append(before(tx))
-            since = max((parse_time(one) for one in newest if one), default=None)
-            if since is not None and (left := since + _APART - self._clock.now()) > timedelta():
-                raise TooSoon(ceil(left.total_seconds()))
+            # A server that was down releases later than at the published time.
+            past = [asked_at(tx), *(tx.batches.newest_time(row.digest) for row in rows)]
+            others = published | {parse_time(one) for one in past if one is not None}
+            near = [one for one in others if abs(one - now) < _APART]
+            if near:
+                raise TooSoon(ceil((max(near) + _APART - now).total_seconds()))
             record(tx)
         return self.release(survey=survey)
 

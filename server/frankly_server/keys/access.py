@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,14 +61,15 @@ class Access:
         label: str,
         organisation: str = MAIN,
         surveys: Sequence[str] = (),
-        record: Record = unrecorded,
+        recorder: Callable[[str], Record] = lambda _: unrecorded,
         most: str = ROLES[-1],
     ) -> str:
         """Return a new key for all or some surveys of an organisation; it is not stored.
 
-        most : the role with the most rights that the key may get. Raises InvalidInput: field_type
-        for an unknown role or a label that is empty or too long, text_characters for one that is not
-        safe to show, forbidden for a role above `most`.
+        recorder : function from the key's prefix to the writer of the event. most : the role with the
+        most rights that the key may get. Raises InvalidInput: field_type for an unknown role or a
+        label that is empty or too long, text_characters for one that is not safe to show, forbidden
+        for a role above `most`.
         """
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
@@ -97,7 +98,7 @@ class Access:
         )
         with self._database.administering("create api key") as tx:
             tx.api_keys.add(row)
-            record(tx)
+            recorder(row.prefix)(tx)
         return token
 
     def authenticate(self, token: str) -> Principal:
@@ -118,12 +119,17 @@ class Access:
         return Principal(row.role, row.prefix, row.organisation, row.surveys)
 
     def revoke(
-        self, prefix: str, organisation: str | None = None, record: Record = unrecorded
+        self,
+        prefix: str,
+        organisation: str | None = None,
+        record: Record = unrecorded,
+        most: str = ROLES[-1],
     ) -> None:
         """Revoke a key with immediate effect.
 
-        organisation : required owner of the key; None accepts any owner. Raises
-        InvalidInput(not_found) if there is no such key or it is already revoked.
+        organisation : required owner of the key; None accepts any owner. most : the role with the most
+        rights that may be revoked. Raises InvalidInput: not_found if there is no such key or it is
+        already revoked, forbidden for a role above `most`.
         """
         with self._database.administering("revoke api key") as tx:
             if not _PREFIX.fullmatch(prefix):
@@ -133,9 +139,15 @@ class Access:
             foreign = (
                 organisation is not None and row is not None and row.organisation != organisation
             )
-            if foreign or not tx.api_keys.revoke(prefix, format_time(self._clock.now())):
+            if row is None or foreign or row.revoked is not None:
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
+            if ROLES.index(row.role) > ROLES.index(most):
+                raise InvalidInput(
+                    Problem.FORBIDDEN, f"you can revoke keys up to the role {most}", "prefix"
+                )
+            # Before the revocation, because a key may revoke itself.
             record(tx)
+            tx.api_keys.revoke(prefix, format_time(self._clock.now()))
 
     def list(self) -> list[ApiKeyRow]:
         """Return every key, oldest first, without its secret."""

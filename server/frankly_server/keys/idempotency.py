@@ -23,7 +23,11 @@ from frankly_server.store import Database, IdempotentRequestRow, Transaction
 
 KEPT: Final = timedelta(hours=24)
 """Time for which a request is remembered."""
-_KEY: Final = re.compile(r'"?([!#-~]{1,255})"?', re.ASCII)
+MOST: Final = 2_000
+"""Requests with idempotency keys of one API key in that time."""
+MOST_BYTES: Final = 2**16
+"""Longest response that is kept: about 300 invitations."""
+_KEY: Final = re.compile(r'"([!#-~]{1,255})"|([!#-~]{1,255})', re.ASCII)
 _NONCE_BYTES: Final = 12
 
 
@@ -43,28 +47,38 @@ class Attempt:
     def claim(self, tx: Transaction) -> None:
         """Write that the request is carried out, in the transaction of its (first) action.
 
-        Raises InvalidInput(idempotency_conflict) if the same request has been carried out meanwhile.
+        Raises InvalidInput: idempotency_conflict if the same request has been carried out meanwhile,
+        idempotency_mismatch for another one, too_many if the API key has sent `MOST` in a day.
         """
         if self._is_claimed:
             return
-        if not tx.idempotent_requests.add(self._row, _since(self._clock)):
+        since = _since(self._clock)
+        if tx.idempotent_requests.number(self._row.holder, since) >= MOST:
+            raise InvalidInput(
+                Problem.TOO_MANY,
+                f"one API key may send {MOST:,} requests with idempotency keys in 24 hours",
+            )
+        if not tx.idempotent_requests.add(self._row, since):
+            self._require_same(tx.idempotent_requests.get(self._row.id, since))
             raise _conflict("the same request is being carried out: send it again in a moment")
         self._is_claimed = True
 
-    def keep(self, answer: bytes, *, only_if_claimed: bool = False) -> None:
-        """Store the response, encrypted. only_if_claimed : True for a refusal, after which nothing was done.
+    def keep(self, answer: bytes, *, is_refusal: bool = False) -> None:
+        """Store the response, encrypted, unless it is too long.
 
-        Raises StoreUnavailable.
+        is_refusal : True for a response after which nothing was done, as a rule; it is stored only if
+        an earlier step of the request was. Raises StoreUnavailable.
         """
-        if only_if_claimed and not self._is_claimed:
+        if len(answer) > MOST_BYTES or (is_refusal and not self._is_claimed):
             return
         nonce = secrets.token_bytes(_NONCE_BYTES)
         sealed = nonce + self._cipher.encrypt(nonce, answer, bytes.fromhex(self._row.request))
         with self._database.administering("keep response") as tx:
-            # A refusal undoes the claim, too, if it ended the transaction of the first action.
-            if not only_if_claimed:
+            # What changed nothing has made no claim. A refusal undoes the claim, too, if it ended the
+            # transaction of the first action; then there is no row of this attempt.
+            if not is_refusal:
                 tx.idempotent_requests.add(self._row, _since(self._clock))
-            tx.idempotent_requests.keep(self._row.id, sealed)
+            tx.idempotent_requests.keep(self._row.id, self._row.attempt, sealed)
 
     def look(self) -> None:
         """Read the response to the same request before, if it has been carried out.
@@ -76,19 +90,22 @@ class Attempt:
             row = tx.idempotent_requests.get(self._row.id, _since(self._clock))
         if row is None:
             return
-        if row.request != self._row.request:
+        self._require_same(row)
+        if row.answer is None:
+            raise _conflict(
+                "this request was carried out, but its response is not kept (or not yet): read what it "
+                "changed"
+            )
+        nonce, text = row.answer[:_NONCE_BYTES], row.answer[_NONCE_BYTES:]
+        self.answer = self._cipher.decrypt(nonce, text, bytes.fromhex(row.request))
+
+    def _require_same(self, row: IdempotentRequestRow | None) -> None:
+        if row is not None and row.request != self._row.request:
             raise InvalidInput(
                 Problem.IDEMPOTENCY_MISMATCH,
                 "each request needs a key of its own: send another one",
                 "Idempotency-Key",
             )
-        if row.answer is None:
-            raise _conflict(
-                "this request was carried out, but its response is not there (yet): read what it "
-                "changed, or send it again in a moment"
-            )
-        nonce, text = row.answer[:_NONCE_BYTES], row.answer[_NONCE_BYTES:]
-        self.answer = self._cipher.decrypt(nonce, text, bytes.fromhex(row.request))
 
 
 class IdempotentRequests:
@@ -97,11 +114,11 @@ class IdempotentRequests:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
-    def attempt(self, token: str, key: str, request: bytes) -> Attempt:
-        """Return an attempt at a request. token : the API key. request : all that was asked.
+    def attempt(self, token: str, holder: str, key: str, request: bytes) -> Attempt:
+        """Return an attempt at a request.
 
-        Raises InvalidInput: field_type for a malformed idempotency key, and the errors of
-        `Attempt.look`.
+        token, holder : the API key and its prefix. request : all that was asked. Raises InvalidInput:
+        field_type for a malformed idempotency key, and the errors of `Attempt.look`.
         """
         found = _KEY.fullmatch(key)
         if found is None:
@@ -110,10 +127,12 @@ class IdempotentRequests:
                 "an idempotency key is 1 to 255 visible ASCII characters, such as a UUID",
                 "Idempotency-Key",
             )
-        name = found.group(1).encode()
+        name = (found.group(1) or found.group(2)).encode()
         row = IdempotentRequestRow(
             _mac(token, b"id " + name).hex(),
+            holder,
             hashlib.sha256(request).hexdigest(),
+            secrets.token_hex(16),
             None,
             format_time(self._clock.now().replace(microsecond=0)),
         )

@@ -66,12 +66,18 @@ class Lifecycle:
         return state_row
 
     def move(
-        self, survey_id: str, move: str, recorder: Callable[[str], Record] = lambda _: unrecorded
+        self,
+        survey_id: str,
+        move: str,
+        recorder: Callable[[str], Record] = lambda _: unrecorded,
+        *,
+        is_over: bool = False,
     ) -> str:
         """Pause, resume, close or archive a survey; return the new state.
 
         A draft can only be archived. recorder : function from the new state to the writer of the
-        event. Raises InvalidInput: not_found for an unknown move, immutable if the state does not
+        event. is_over : True if the survey's last moment has passed, so that it can be archived; it is
+        closed first. Raises InvalidInput: not_found for an unknown move, immutable if the state does not
         allow the move.
         """
         if move not in MOVES:
@@ -80,6 +86,9 @@ class Lifecycle:
         with self._database.administering("move survey") as tx:
             state_row = tx.survey_states.get(survey_id)
             published = tx.documents.latest(survey_id) is not None
+            if move == "archive" and is_over and state_row.state in MOVES["close"][0]:
+                recorder("closed")(tx)
+                state_row = replace(state_row, state="closed")
             # Drafts may be archived in any other state. All other moves need a published version.
             if state_row.state not in allowed_states and not (
                 move == "archive" and not published and state_row.state != new_state

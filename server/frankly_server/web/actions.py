@@ -22,6 +22,8 @@ from frankly_server.web.opened_survey import OpenedSurvey
 MOST_INVITATIONS: Final = 5_000
 """Largest number of invitations in one response; `frankly tokens` makes more."""
 _MOST_SURVEYS: Final = 200
+MOST_KEYS: Final = 100
+"""Number of working API keys of an organisation."""
 RELEASED: Final = "reports released at once"
 """Action of the audit trail for a release outside the published times."""
 
@@ -54,12 +56,12 @@ def move(services: Services, by: Actor, survey: OpenedSurvey, move: str) -> None
     A survey whose last moment has passed is closed before it is archived.
     """
     is_over = survey.state == "closed" and survey.state_row.state != "closed"
-    for one in ("close", move) if move == "archive" and is_over else (move,):
-        services.lifecycle.move(
-            survey.id,
-            one,
-            lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
-        )
+    services.lifecycle.move(
+        survey.id,
+        move,
+        lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
+        is_over=is_over,
+    )
 
 
 def erase(
@@ -80,7 +82,15 @@ def erase(
             Problem.FIELD_TYPE, f"Nothing was erased: type {by_typing}, to confirm.", "name"
         )
     record = services.accounts.credential_recorder(by, ERASED, survey.name)
-    services.surveys.erase(survey.id, record)
+    was_stopped = survey.state_row.state != "open"
+
+    def checked(tx: Transaction) -> None:
+        # Somebody may have resumed it meanwhile.
+        if was_stopped and tx.survey_states.get(survey.id).state == "open":
+            raise InvalidInput(Problem.IMMUTABLE, "Nothing was erased: the survey is open.", "name")
+        record(tx)
+
+    services.surveys.erase(survey.id, checked)
 
 
 def set_stop_rule(
@@ -122,16 +132,16 @@ def cancel(services: Services, by: Actor, survey: OpenedSurvey, job_id: str) -> 
 def release(services: Services, by: Actor, survey: OpenedSurvey) -> int:
     """Release a survey's pending answers now, in full batches; return their number.
 
-    Raises TooSoon within an hour after the last such release, and the errors of `Releasing.release`.
+    Raises the errors of `Releasing.release_now`.
     """
     names = (survey.name, survey.summary.name)  # commands record the latter
 
-    def before(tx: Transaction) -> str | None:
+    def asked_at(tx: Transaction) -> str | None:
         events = tx.audit.about(by.organisation, names, 1, RELEASED)
         return events[0].at if events else None
 
     record = services.accounts.recorder(by, RELEASED, survey.name)
-    return services.releasing.release_now(survey.id, record, before)
+    return services.releasing.release_now(survey.id, record, asked_at)
 
 
 def asks_for_invites(services: Services, survey_id: str) -> bool:
@@ -171,17 +181,20 @@ def make_invitations(
 
 def revoke_invitations(
     services: Services, by: Actor, survey: OpenedSurvey, code: str | None
-) -> int:
-    """Revoke the unused invitation with this code, None for all unused ones; return their number.
+) -> None:
+    """Revoke the invitation with this code if it is unused, None for all unused ones.
 
-    Raises InvalidInput: token_invalid for a mistyped code, not_found, unauthenticated.
+    Raises InvalidInput: field_type for a mistyped code, unauthenticated.
     """
     record = services.accounts.credential_recorder(by, "invitations revoked", survey.name)
     try:
-        return services.invites.revoke(survey.id, code, record)
+        services.invites.revoke(survey.id, code, record)
     except InvalidInput as refused:
-        # A device sends the code as its token.
-        raise InvalidInput(refused.problem, refused.detail, "code") from refused
+        if refused.problem is not Problem.TOKEN_INVALID:
+            raise
+        raise InvalidInput(
+            Problem.FIELD_TYPE, "this is no code of an invitation: compare it with the list", "code"
+        ) from refused
 
 
 def set_webhook(services: Services, by: Actor, survey: OpenedSurvey, url: str) -> str:
@@ -208,7 +221,7 @@ def make_key(
     """Return a new API key of the organisation. surveys : ids of those that it opens; () for all.
 
     Raises InvalidInput: field_type, text_characters, survey_unknown, forbidden for a role with more
-    rights than the caller has, unauthenticated.
+    rights than the caller has, immutable if the organisation has `MOST_KEYS` that work, unauthenticated.
     """
     if len(surveys) > _MOST_SURVEYS:
         raise InvalidInput(
@@ -217,11 +230,26 @@ def make_key(
     for survey in surveys:
         # Any id may be sent; a key must not give access to other organisations' surveys.
         services.lifecycle.require(reading.survey_id(survey), by.organisation)
-    record = services.accounts.credential_recorder(by, "API key made", f"{label} ({role})")
-    return services.access.create(role, label, by.organisation, surveys, record, most=by.role)
+    keys = [one for one in services.access.list() if one.organisation == by.organisation]
+    # Each key has a limit of its own.
+    if sum(one.revoked is None for one in keys) >= MOST_KEYS:
+        raise InvalidInput(
+            Problem.IMMUTABLE, f"there are {MOST_KEYS} keys that work: revoke some first", "key"
+        )
+    opened = f"{len(surveys)} of the surveys" if surveys else "all surveys"
+
+    def recorder(prefix: str) -> Record:
+        subject = f"{prefix}…, {role}, {opened}: {label}"
+        return services.accounts.credential_recorder(by, "API key made", subject)
+
+    return services.access.create(role, label, by.organisation, surveys, recorder, most=by.role)
 
 
 def revoke_key(services: Services, by: Actor, prefix: str) -> None:
-    """Revoke an API key of the organisation. Raises InvalidInput: not_found, unauthenticated."""
-    record = services.accounts.credential_recorder(by, "API key revoked", prefix)
-    services.access.revoke(prefix, by.organisation, record)
+    """Revoke an API key of the organisation.
+
+    Raises InvalidInput: not_found, forbidden for a key with more rights than the caller has,
+    unauthenticated.
+    """
+    record = services.accounts.credential_recorder(by, "API key revoked", f"{prefix}…")
+    services.access.revoke(prefix, by.organisation, record, most=by.role)

@@ -208,13 +208,6 @@ class Released(Shape):
     released: Count
 
 
-class InvitationCounts(Shape):
-    """Numbers of invitations; `used` is a band, because a number would show when a person answers."""
-
-    made: Count
-    used: str
-
-
 class InvitationsRequest(RequestModel):
     """Number of invitations to make, 1 to 5,000."""
 
@@ -239,12 +232,6 @@ class RevokeInvitationsRequest(RequestModel):
 
     code: str | None = None
     all: Flag = False
-
-
-class RevokedInvitations(Shape):
-    """Number of revoked invitations."""
-
-    revoked: Count
 
 
 class WebhookRequest(RequestModel):
@@ -294,7 +281,7 @@ class ApiKeyRequest(RequestModel):
     role: str
     label: str
     surveys: list[str] = Field(
-        default=[], description="Ids of the surveys that it opens; empty for all."
+        default=[], max_length=200, description="Ids of the surveys that it opens; empty for all."
     )
 
 
@@ -373,11 +360,9 @@ ALL = (
     PublishingJob,
     Releases,
     Released,
-    InvitationCounts,
     InvitationsRequest,
     Invitations,
     RevokeInvitationsRequest,
-    RevokedInvitations,
     WebhookRequest,
     WebhookSettings,
     ApiKeys,

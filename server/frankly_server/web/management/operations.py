@@ -126,10 +126,11 @@ class Operations:
 
         name : its operation id. role : the least role of a key. answer : status, description and
         model of success. body : media type -> model. max_bytes : of the body. is_scoped : True if keys
-        for some surveys may use it, although its address names no survey. is_search : True if it takes places
-        itself, because it waits for a search. headers : name -> meaning.
+        for some surveys may use it, although its address names no survey. is_search : True for a search that changes
+        nothing; it takes places itself. headers : name -> meaning.
         """
-        changes, status, has_survey = method != "GET", answer[0], "<survey_id>" in path
+        status, has_survey = answer[0], "<survey_id>" in path
+        changes = method != "GET" and not is_search
         listed = (*_READS, *problems, *(_CHANGES if changes else ()), *(BODY if body else ()))
         parameters = (*query, *((_IDEMPOTENCY,) if changes else ()))
         names = {one.name for one in query if one.place == "query"}
@@ -146,7 +147,7 @@ class Operations:
                     media_type, data = reading.content_type(body), reading.body(max_bytes)
                 elif request.content_length:
                     raise InvalidInput(Problem.BAD_REQUEST, "this address takes no body")
-                attempt = self._attempt(data) if changes else None
+                attempt = self._attempt(principal.prefix, data) if changes else None
                 if attempt is not None and attempt.answer is not None:
                     return _again(attempt.answer)
 
@@ -186,7 +187,7 @@ class Operations:
         auth.require_survey(self._services, principal, survey_id)
         return opened(self._services, survey_id, principal.organisation)
 
-    def _attempt(self, data: bytes) -> Attempt | None:
+    def _attempt(self, holder: str, data: bytes) -> Attempt | None:
         key = request.headers.get(_HEADER)
         if key is None:
             return None
@@ -197,7 +198,7 @@ class Operations:
             request.headers.get("If-Match"),
         )
         asked = json.dumps(parts).encode() + data
-        return self._services.idempotency.attempt(auth.bearer(), key, asked)
+        return self._services.idempotency.attempt(auth.bearer(), holder, key, asked)
 
 
 def _response(result: BaseModel | Reply | None, status: int) -> Response:
@@ -223,7 +224,7 @@ def _kept(attempt: Attempt, run: Callable[[], Response]) -> Response:
             return response
     # If it cannot be kept, the action was carried out all the same: the claim says so.
     with suppress(StoreUnavailable):
-        attempt.keep(_packed(response), only_if_claimed=refused)
+        attempt.keep(_packed(response), is_refusal=refused)
     return response
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final, TypeVar
 
+from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from pydantic import BaseModel
 
@@ -82,7 +83,7 @@ def _add_keys(api: Operations) -> None:
         "make_api_key",
         role="admin",
         answer=(201, "The key.", models.NewApiKey),
-        problems=(Problem.SURVEY_UNKNOWN, Problem.TEXT_CHARACTERS),
+        problems=(Problem.SURVEY_UNKNOWN, Problem.TEXT_CHARACTERS, Problem.IMMUTABLE),
         body={reading.JSON: models.ApiKeyRequest},
     )
     def make_api_key(call: Call) -> BaseModel:
@@ -187,8 +188,13 @@ def _add_people(api: Operations) -> None:
 def _page(
     rows: Sequence[_Row], names: Sequence[str], call: Call
 ) -> tuple[Sequence[_Row], str | None]:
-    """Return the rows of the page after that which ends with `after`, and the next `after`."""
+    """Return the rows of the page after that which ends with `after`, and the next `after`.
+
+    Raises InvalidInput(field_type) for an `after` that is no row's name.
+    """
     after, limit = call.query.get("after"), call.limit(_MOST)
-    start = names.index(after) + 1 if after in names else 0
+    if after is not None and after not in names:
+        raise InvalidInput(Problem.FIELD_TYPE, "start again: no page ends with this", "after")
+    start = 0 if after is None else names.index(after) + 1
     end = start + limit
     return rows[start:end], names[end - 1] if end < len(rows) else None

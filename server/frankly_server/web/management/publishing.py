@@ -9,7 +9,6 @@ from pydantic import BaseModel
 from frankly_server.intake.times import next_release
 from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.jobs import problem_of, published_by
-from frankly_server.surveys.live import band
 from frankly_server.web import actions, reading
 from frankly_server.web.admin.invitations import personal_link
 from frankly_server.web.management import models
@@ -114,29 +113,18 @@ def _add_releases(api: Operations) -> None:
         "release",
         role="admin",
         answer=(200, "The number of released reports.", models.Released),
+        problems=(Problem.IMMUTABLE,),
     )
     def release(call: Call) -> BaseModel:
         """Release pending reports now, in full batches, instead of at the next published time.
 
-        At most one release in an hour: two in short order would tell when the reports between them
-        arrived. Whoever knows the time of a release can compare the estimates before and after it.
+        Not within an hour of another release, past or published: two in short order would tell when
+        the reports between them arrived. So it is never possible for surveys that release every hour.
         """
         return models.Released(released=actions.release(call.services, call.by, call.survey))
 
 
 def _add_invitations(api: Operations) -> None:
-    @api.add(
-        "GET",
-        "/v1/surveys/<survey_id>/invitations",
-        "invitation_counts",
-        role="admin",
-        answer=(200, "Numbers of invitations.", models.InvitationCounts),
-    )
-    def counts(call: Call) -> BaseModel:
-        """Return how many invitations were made, and about how many have been used."""
-        counts = call.services.invites.counts(call.survey.id)
-        return models.InvitationCounts(made=counts.made, used=band(counts.used))
-
     @api.add(
         "POST",
         "/v1/surveys/<survey_id>/invitations",
@@ -165,18 +153,19 @@ def _add_invitations(api: Operations) -> None:
         "/v1/surveys/<survey_id>/invitations/revoke",
         "revoke_invitations",
         role="admin",
-        answer=(200, "The number of revoked invitations.", models.RevokedInvitations),
-        problems=(Problem.NOT_FOUND, Problem.TOKEN_INVALID),
+        answer=(204, "What was unused is revoked.", None),
         body={reading.JSON: models.RevokeInvitationsRequest},
     )
-    def revoke(call: Call) -> BaseModel:
-        """Revoke one unused invitation, or all unused ones."""
+    def revoke(call: Call) -> None:
+        """Revoke an invitation, or all, as far as they are unused.
+
+        The answer is the same for a used invitation: it does not tell whether somebody has answered.
+        """
         sent = call.read(models.RevokeInvitationsRequest)
         if (sent.code is None) is not sent.all:
             problem = Problem.UNSUPPORTED if sent.all else Problem.FIELD_MISSING
             raise InvalidInput(problem, "send either a code, or all with the value true", "code")
-        n = actions.revoke_invitations(call.services, call.by, call.survey, sent.code)
-        return models.RevokedInvitations(revoked=n)
+        actions.revoke_invitations(call.services, call.by, call.survey, sent.code)
 
 
 def _add_webhook(api: Operations) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on surveys: drafts from survey files, dry runs, versions, states, erasure."""
 
-import re
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from json import loads
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.surveys.drafting import window_of
 from frankly_server.surveys.dry_run import draft_json, version_json
+from frankly_server.surveys.obstacles import require_accepting
 from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.opened import listed
 from frankly_server.surveys.searches import apart
@@ -36,8 +38,8 @@ from frankly_server.web.searching import search_once, without_slot
 
 YAML: Final = "application/yaml"
 _PARSE_S: Final = 10.0
-_SMALL: Final = 2**15
-"""Largest file that is parsed in this process: in a few milliseconds."""
+_SMALL: Final = 2**14
+"""Largest file that is parsed in this process; others hold the interpreter too long."""
 _MOST_BYTES: Final = 2 * MAX_BYTES
 """A file as JSON may be longer than as YAML; its parser has a limit of its own."""
 _FORMATS: Final = ("json", "yaml")
@@ -52,7 +54,7 @@ _IF_MATCH: Final = Query(
     place="header",
 )
 _TAG: Final = {"ETag": "The draft's digest, for If-Match."}
-_ETAG: Final = re.compile(r'"(sha256:[0-9a-f]{64})"')
+_TRIES: Final = 5
 _FILE_PROBLEMS: Final = (
     Problem.CHOICES_COLLIDE,
     Problem.CHOICES_COUNT,
@@ -177,9 +179,10 @@ def _add_drafts(api: Operations) -> None:
             raise InvalidInput(
                 Problem.DEFINITION_INVALID, f"this survey's name is {name} and stays so", "name"
             )
-        _redefine(call, definition, _seen())
-        model = _again(call)
-        return Reply(model, {"ETag": f'"{model.draft}"'})
+        _redefine(call, definition)
+        # As it was stored: somebody may have changed it since.
+        stored = replace(_opened_again(call), read=lambda: definition)
+        return Reply(_model(call.services, stored), {"ETag": f'"{definition.digest}"'})
 
 
 def _add_dry_run(api: Operations) -> None:
@@ -189,7 +192,7 @@ def _add_dry_run(api: Operations) -> None:
         "dry_run",
         role="admin",
         answer=(200, "What would change, and what publishing would say.", models.DryRun),
-        problems=(*_FILE_PROBLEMS, *_DESIGN_PROBLEMS),
+        problems=(*_FILE_PROBLEMS, *_DESIGN_PROBLEMS, Problem.CLOSED),
         body=_FILE,
         max_bytes=_MOST_BYTES,
         is_scoped=True,
@@ -207,6 +210,9 @@ def _add_dry_run(api: Operations) -> None:
             definition = _definition(call)
             survey = _named(call, definition.name)
             window_of(definition, services.surveys.now())
+            if survey is not None:
+                with services.database.reading("survey state") as tx:
+                    require_accepting(tx, survey.id)
             following = services.surveys.next_version(definition, survey.id if survey else None)
             versions = services.surveys.versions(survey.id) if survey else ()
         asked = following.form.ask if following.form else None
@@ -308,7 +314,7 @@ def _add_states(api: Operations) -> None:
         actions.erase(
             call.services, call.by, survey, is_confirmed=sent == survey.name, by_typing=wanted
         )
-        return _model(call.services, call.survey)
+        return _again(call)
 
     @api.add(
         "PUT",
@@ -331,7 +337,16 @@ def _definition(call: Call) -> SurveyDefinition:
     parse = parse_definition if call.media_type == YAML else parse_json_file
     if len(call.data) <= _SMALL:
         return parse(call.data)
-    return apart(parse, call.data, seconds=_PARSE_S, poll=call.services.managing.require_running)
+    try:
+        return apart(
+            parse, call.data, seconds=_PARSE_S, poll=call.services.managing.require_running
+        )
+    except InvalidInput as refused:
+        if refused.problem is not Problem.OPTIMISER_LIMIT:
+            raise
+        raise InvalidInput(
+            Problem.DEFINITION_INVALID, "the file takes too long to read: make it smaller"
+        ) from None
 
 
 def parse_json_file(data: bytes) -> SurveyDefinition:
@@ -348,31 +363,34 @@ def _written(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else str(value)
 
 
-def _seen() -> str | None:
-    """Return the digest of the draft that the request is based on, None for any."""
-    header = request.headers.get("If-Match")
-    if header is None:
+def _redefine(call: Call, definition: SurveyDefinition) -> None:
+    """Replace the draft, if If-Match allows it.
+
+    Raises InvalidInput: precondition_required without the header, precondition_failed if it names
+    other drafts than the stored one.
+    """
+    tags = request.if_match
+    if "If-Match" not in request.headers:
         raise InvalidInput(
             Problem.PRECONDITION_REQUIRED,
             "send If-Match with the ETag of the draft that you have read, or * to replace any",
             "If-Match",
         )
-    if header.strip() == "*":
-        return None
-    tag = _ETAG.fullmatch(header.strip())
-    return tag.group(1) if tag else "none"  # a digest that no draft has
-
-
-def _redefine(call: Call, definition: SurveyDefinition, seen: str | None) -> None:
-    """Replace the draft. Raises InvalidInput(precondition_failed) if it is not the one that was seen."""
-    try:
-        actions.change_draft(
-            call.services, call.by, call.survey, definition, seen or call.survey.definition.digest
-        )
-    except DraftChanged:
-        raise InvalidInput(
-            Problem.PRECONDITION_FAILED, "the draft has changed: read it again", "If-Match"
-        ) from None
+    survey = call.survey
+    # With * whatever is stored is replaced, also what somebody stores at the same moment.
+    for _ in range(_TRIES if tags.star_tag else 1):
+        current = survey.definition.digest
+        if not tags.contains(current):
+            break
+        with suppress(DraftChanged):
+            actions.change_draft(call.services, call.by, survey, definition, current)
+            return
+        survey = _opened_again(call)
+    raise InvalidInput(
+        Problem.PRECONDITION_FAILED,
+        "the stored draft is none of those that If-Match names: read it again",
+        "If-Match",
+    )
 
 
 def _named(call: Call, name: str) -> OpenedSurvey | None:
@@ -387,7 +405,11 @@ def _named(call: Call, name: str) -> OpenedSurvey | None:
 
 def _again(call: Call) -> models.SurveyDetails:
     """Return the survey after a change."""
-    return _model(call.services, opened(call.services, call.survey.id, call.by.organisation))
+    return _model(call.services, _opened_again(call))
+
+
+def _opened_again(call: Call) -> OpenedSurvey:
+    return opened(call.services, call.survey.id, call.by.organisation)
 
 
 def _model(services: Services, survey: OpenedSurvey) -> models.SurveyDetails:

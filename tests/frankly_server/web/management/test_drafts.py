@@ -145,11 +145,12 @@ def test_a_draft_is_changed_only_as_it_was_read(own_desk: Desk) -> None:
     check_problem(put(20), 428, "precondition_required")
     first = put(20, If_Match=tag)
     assert (first.status_code, first.get_json()["min_reports"]) == (200, 20)
-    for stale in (tag, tag.strip('"'), f"W/{tag}", "x", '"sha256:' + "0" * 64 + '"'):
+    now = first.headers["ETag"]
+    for stale in (tag, f"W/{now}", f'"x", {tag}', "x", "", '"sha256:' + "0" * 64 + '"'):
         problem = check_problem(put(30, If_Match=stale), 412, "precondition_failed")
         assert problem["field"] == "If-Match"
     assert own_desk.ask("GET", path).get_json()["min_reports"] == 20
-    assert put(30, If_Match=first.headers["ETag"]).status_code == 200
+    assert put(30, If_Match=f'"x", {now}').status_code == 200
     assert put(40, If_Match="*").status_code == 200
     assert own_desk.ask("GET", path).get_json()["min_reports"] == 40
     # The name stays, and an archived survey stays as it is.
@@ -181,6 +182,53 @@ def test_a_draft_that_changes_meanwhile_is_not_replaced(
         )  # fmt: skip
     check_problem(answer, 412, "precondition_failed")
     assert own_desk.ask("GET", path).get_json()["min_reports"] == 77
+
+
+def test_an_answer_is_about_the_draft_that_was_stored(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody saves right after the transaction: the answer's ETag must not name their draft."""
+    path, real = f"/v1/surveys/{own_desk.office.survey}/draft", Surveys.redefine
+    draft = own_desk.ask("GET", path)
+
+    def overtaken(service: Surveys, survey: str, definition: Any, seen: str, record: Any) -> None:
+        real(service, survey, definition, seen, record)
+        theirs = definition.model_copy(update={"min_reports": 77})
+        real(service, survey, theirs, definition.digest, lambda _: None)
+
+    def put(minimum: int, tag: str) -> Any:
+        body = draft.get_json() | {"min_reports": minimum}
+        return own_desk.ask("PUT", path, json=body, headers={"If-Match": tag})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Surveys, "redefine", overtaken)
+        answer = put(20, draft.headers["ETag"])
+    assert answer.get_json()["min_reports"] == 20
+    assert answer.headers["ETag"] == f'"{answer.get_json()["draft"]}"'
+    check_problem(put(30, answer.headers["ETag"]), 412, "precondition_failed")
+    assert own_desk.ask("GET", path).get_json()["min_reports"] == 77
+
+
+def test_a_star_replaces_also_what_is_stored_at_the_same_moment(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, real = f"/v1/surveys/{own_desk.office.survey}/draft", Surveys.redefine
+    draft, raced = own_desk.ask("GET", path).get_json(), list[int]()
+
+    def late(service: Surveys, survey: str, definition: Any, seen: str, record: Any) -> None:
+        if len(raced) < 2:
+            raced.append(70 + len(raced))
+            theirs = definition.model_copy(update={"min_reports": raced[-1]})
+            real(service, survey, theirs, seen, lambda _: None)
+        real(service, survey, definition, seen, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Surveys, "redefine", late)
+        answer = own_desk.ask(
+            "PUT", path, json=draft | {"min_reports": 20}, headers={"If-Match": "*"}
+        )
+    assert (answer.status_code, raced) == (200, [70, 71])
+    assert own_desk.ask("GET", path).get_json()["min_reports"] == 20
 
 
 @pytest.mark.parametrize("template", ["workplace", "questionnaire"])
@@ -221,6 +269,15 @@ def test_a_dry_run_refuses_what_publishing_refuses(own_desk: Desk) -> None:
     dry = own_desk.ask("POST", "/v1/dry-run", data=past, content_type=YAML)
     job = own_desk.publish(own_desk.create(past).get_json()["survey"])
     assert job["problem"] == check_problem(dry, 422, "definition_invalid")
+
+
+def test_a_dry_run_refuses_a_survey_that_accepts_no_more_answers(own_desk: Desk) -> None:
+    survey = f"/v1/surveys/{own_desk.office.survey}"
+    for move in ("close", "archive"):
+        assert own_desk.ask("POST", f"{survey}/move", json={"move": move}).status_code == 200
+        dry = own_desk.ask("POST", "/v1/dry-run", data=FILE, content_type=YAML)
+        job = own_desk.ask("POST", f"{survey}/jobs")
+        assert check_problem(dry, 410, "closed") == check_problem(job, 410, "closed")
 
 
 def test_a_key_for_some_surveys_tries_these_only(own_desk: Desk) -> None:

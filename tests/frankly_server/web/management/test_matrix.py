@@ -31,7 +31,6 @@ NEEDED: dict[tuple[str, str], str] = {
     ("POST", "/v1/surveys/<survey_id>/jobs/<job_id>/cancel"): "admin",
     ("GET", "/v1/surveys/<survey_id>/releases"): "analyst",
     ("POST", "/v1/surveys/<survey_id>/releases"): "admin",
-    ("GET", "/v1/surveys/<survey_id>/invitations"): "admin",
     ("POST", "/v1/surveys/<survey_id>/invitations"): "admin",
     ("POST", "/v1/surveys/<survey_id>/invitations/revoke"): "admin",
     ("GET", "/v1/surveys/<survey_id>/webhook"): "admin",

@@ -12,10 +12,16 @@ from typing import Any
 
 import pytest
 from frankly_protocol.clock import FixedClock
+from frankly_protocol.trust.invite_codes import new_code, token_of_code
+from frankly_protocol.trust.tokens import encode_token
 from frankly_server.app import create_app
 from frankly_server.services import Services
+from frankly_server.store import StoreUnavailable
+from frankly_server.store.audit import AuditTrail
 from frankly_server.surveys import jobs as publishing
 from frankly_server.surveys import searches
+from frankly_server.surveys.surveys import Surveys
+from frankly_server.web import actions
 from frankly_server.web.management import surveys as operations
 
 from tests.frankly_server.surveys.apart import waiting_draft
@@ -44,8 +50,8 @@ def answers(desk: Desk, first: int, number: int) -> None:
         assert sent.status_code == 201, sent.text
 
 
-def test_a_release_is_possible_once_an_hour(own_desk: Desk) -> None:
-    """Counted from any release of the survey; the audit trail has each that was asked for."""
+def test_a_release_is_an_hour_from_every_other(own_desk: Desk) -> None:
+    """Asked for or published, past or to come, with answers or without. NOW is noon."""
     survey = f"/v1/surveys/{own_desk.office.survey}"
     answers(own_desk, 1, 45)
     first = own_desk.ask("POST", f"{survey}/releases")
@@ -53,26 +59,128 @@ def test_a_release_is_possible_once_an_hour(own_desk: Desk) -> None:
     assert own_desk.ask("GET", f"{survey}/releases").get_json() == {
         "next": "2026-06-02T00:00:00Z", "n": 45, "days": [{"day": "2026-06-01", "reports": 45}],
     }  # fmt: skip
-    for later, left in ((timedelta(), 3600), (timedelta(minutes=59, seconds=59), 1)):
+    hours, left = timedelta(hours=1), {}
+    for later in (
+        0 * hours,
+        0.5 * hours,
+        hours - timedelta(seconds=1),
+        11.01 * hours,
+        12 * hours,
+        12.99 * hours,
+    ):
         refused = at(own_desk, later).ask("POST", f"{survey}/releases")
         check_problem(refused, 429, "too_many")
-        assert refused.headers["Retry-After"] == str(left)
-    hour = at(own_desk, timedelta(hours=1))
-    assert hour.ask("POST", f"{survey}/releases").get_json() == {"released": 0}
+        left[later] = int(refused.headers["Retry-After"])
+    # After the first, and around midnight, when answers are released without being asked for.
+    assert list(left.values()) == [3600, 1800, 1, 7164, 3600, 36]
+    assert at(own_desk, hours).ask("POST", f"{survey}/releases").get_json() == {"released": 0}
     # That release had no answers, and counts all the same.
-    check_problem(
-        at(own_desk, timedelta(hours=1, minutes=30)).ask("POST", f"{survey}/releases"),
-        429,
-        "too_many",
-    )
-    # So does one at a published time, which is in no audit trail.
-    night = at(own_desk, timedelta(hours=12))
-    answers(night, 100, 45)
-    assert night.services.releasing.release("day", own_desk.office.survey) == 45
-    soon = at(own_desk, timedelta(hours=12, minutes=30))
-    check_problem(soon.ask("POST", f"{survey}/releases"), 429, "too_many")
+    check_problem(at(own_desk, 1.5 * hours).ask("POST", f"{survey}/releases"), 429, "too_many")
+    for later in (11 * hours, 13 * hours):
+        assert at(own_desk, later).ask("POST", f"{survey}/releases").status_code == 200
+    # A server that was down at midnight releases later.
+    morning = at(own_desk, 15 * hours)
+    answers(morning, 100, 45)
+    assert morning.services.releasing.release("day", own_desk.office.survey) == 45
+    check_problem(at(own_desk, 15.5 * hours).ask("POST", f"{survey}/releases"), 429, "too_many")
     actions = [event.action for event in own_desk.services.accounts.trail("main", limit=1000)]
-    assert actions.count("reports released at once") == 2
+    assert actions.count("reports released at once") == 4
+
+
+def test_nobody_releases_what_is_released_every_hour_or_not_published(own_desk: Desk) -> None:
+    hourly = FILE.replace(b"name: habits", b"name: hourly") + b"release_every: hour\n"
+    survey = own_desk.create(hourly).get_json()["survey"]
+    path = f"/v1/surveys/{survey}/releases"
+    check_problem(own_desk.ask("POST", path), 409, "immutable")
+    own_desk.publish(survey)
+    for minutes in range(0, 60, 10):
+        late = at(own_desk, timedelta(minutes=minutes))
+        check_problem(late.ask("POST", path), 429, "too_many")
+
+
+def test_revoking_does_not_tell_which_invitations_are_used(own_desk: Desk) -> None:
+    """The same answers, and the same lines of the audit trail, for used, unused and unknown codes."""
+    invited = FILE.replace(b"name: habits", b"name: invited") + b"tokens: {kind: invite}\n"
+    survey = own_desk.create(invited).get_json()["survey"]
+    own_desk.publish(survey)
+    path = f"/v1/surveys/{survey}/invitations"
+    made = own_desk.ask("POST", path, json={"count": 3}).get_json()["invitations"]
+    used, unused, free = (one["code"] for one in made)
+    assert all(one["link"].endswith(f"&invite={one['code']}") for one in made)
+    version = own_desk.ask("GET", f"/v1/surveys/{survey}/versions").get_json()["versions"][0]
+    token = encode_token(token_of_code(used, survey))
+    report = {"v": 1, "doc": version["digest"], "id": "1" * 32, "y": [0, 0],
+              "strata": {"region": "north"}, "token": token}  # fmt: skip
+    sent = own_desk.ask("POST", f"/v1/surveys/{survey}/reports", "", json=report)
+    assert sent.status_code == 201, sent.text
+    replies = [
+        own_desk.ask("POST", f"{path}/revoke", json={"code": code})
+        for code in (used, unused, unused, new_code())
+    ]
+    assert {(one.status_code, one.data) for one in replies} == {(204, b"")}
+    assert own_desk.ask("POST", f"{path}/revoke", json={"all": True}).status_code == 204
+    late = report | {"id": "2" * 32, "token": encode_token(token_of_code(free, survey))}
+    refused = own_desk.ask("POST", f"/v1/surveys/{survey}/reports", "", json=late)
+    assert refused.get_json()["code"].startswith("token_")
+    trail = own_desk.ask("GET", "/v1/audit-trail").get_json()["events"]
+    assert [one["action"] for one in trail].count("invitations revoked") == 5
+    for body, code in (
+        ({"code": "x"}, "field_type"),
+        ({}, "field_missing"),
+        ({"code": free, "all": True}, "unsupported"),
+    ):
+        answer = own_desk.ask("POST", f"{path}/revoke", json=body)
+        assert check_problem(answer, 422, code)["field"] == "code"
+
+
+def test_a_key_may_revoke_itself_and_no_greater_one(own_desk: Desk) -> None:
+    def prefix(by: str) -> str:
+        return own_desk.keys[by].removeprefix("frankly_live_")[:8]
+
+    check_problem(
+        own_desk.ask("DELETE", f"/v1/api-keys/{prefix('owner')}", "admin"), 403, "forbidden"
+    )
+    assert own_desk.ask("GET", "/v1/people").status_code == 200
+    for by in ("admin", "owner"):
+        assert own_desk.ask("DELETE", f"/v1/api-keys/{prefix(by)}", by).status_code == 204
+        check_problem(own_desk.ask("GET", "/v1/surveys", by), 401, "unauthenticated")
+
+
+def test_an_organisation_has_a_number_of_keys(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a limit of its own; revoked keys and those of others do not count."""
+    body, working = {"role": "analyst", "label": "x"}, 0
+    working = sum(
+        one.revoked is None and one.organisation == "main"
+        for one in own_desk.services.access.list()
+    )
+    monkeypatch.setattr(actions, "MOST_KEYS", working + 1)
+    made = own_desk.ask("POST", "/v1/api-keys", json=body)
+    assert made.status_code == 201
+    check_problem(own_desk.ask("POST", "/v1/api-keys", json=body), 409, "immutable")
+    assert own_desk.ask("POST", "/v1/api-keys", "foreign owner", json=body).status_code == 201
+    own_desk.ask("DELETE", f"/v1/api-keys/{made.get_json()['prefix']}")
+    assert own_desk.ask("POST", "/v1/api-keys", json=body).status_code == 201
+
+
+def test_a_survey_that_is_resumed_meanwhile_is_not_erased(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survey, real = own_desk.office.survey, Surveys.erase
+    answers(own_desk, 1, 12)
+    own_desk.ask("POST", f"/v1/surveys/{survey}/releases")
+    own_desk.ask("POST", f"/v1/surveys/{survey}/move", json={"move": "pause"})
+
+    def resumed(service: Surveys, name: str, record: Any) -> Any:
+        own_desk.services.lifecycle.move(name, "resume")
+        return real(service, name, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Surveys, "erase", resumed)
+        answer = own_desk.ask("POST", f"/v1/surveys/{survey}/erase", json={"name": "habits"})
+    check_problem(answer, 409, "immutable")
+    assert own_desk.ask("GET", f"/v1/surveys/{survey}").get_json()["n"] == 12
 
 
 def test_a_job_shows_its_progress_and_can_be_stopped(
@@ -163,12 +271,29 @@ def test_moves_follow_the_states_of_the_pages(own_desk: Desk) -> None:
         assert own_desk.ask("POST", f"{survey}/move", json=body).status_code == 422
 
 
-def test_a_survey_whose_time_is_over_can_be_archived(own_desk: Desk) -> None:
+def test_a_survey_whose_time_is_over_can_be_archived(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one step: closed first, or as it was."""
     over = at(own_desk, timedelta(days=60))
     survey = f"/v1/surveys/{own_desk.office.survey}"
     assert over.ask("GET", survey).get_json()["state"] == "closed"
-    moved = over.ask("POST", f"{survey}/move", json={"move": "archive"})
+    headers, real = {"Idempotency-Key": "a"}, AuditTrail.add
+
+    def second_fails(trail: AuditTrail, event: Any) -> None:
+        if event.action == "survey archived":
+            raise StoreUnavailable("the disk is full")
+        real(trail, event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AuditTrail, "add", second_fails)
+        failed = over.ask("POST", f"{survey}/move", json={"move": "archive"}, headers=headers)
+    check_problem(failed, 503, "unavailable")
+    assert over.services.lifecycle.get(own_desk.office.survey).state == "open"
+    moved = over.ask("POST", f"{survey}/move", json={"move": "archive"}, headers=headers)
     assert moved.get_json()["state"] == "archived"
+    actions = [one.action for one in over.services.accounts.trail("main", limit=2)]
+    assert actions == ["survey archived", "survey closed"]
 
 
 def test_lists_are_read_page_by_page(own_desk: Desk) -> None:
@@ -279,7 +404,7 @@ def test_every_operation_takes_from_the_limit_of_its_key(tmp_path: Path) -> None
 def test_no_answer_tells_how_many_answers_wait(own_desk: Desk) -> None:
     """Every GET is the same before and after a report that is not released."""
     survey = f"/v1/surveys/{own_desk.office.survey}"
-    paths = ("", "/versions", "/versions/1", "/releases", "/invitations", "/webhook", "/draft")
+    paths = ("", "/versions", "/versions/1", "/releases", "/webhook", "/draft")
     before = [own_desk.ask("GET", survey + path).data for path in paths]
     answers(own_desk, 1, 30)
     assert [own_desk.ask("GET", survey + path).data for path in paths] == before
