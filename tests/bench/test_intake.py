@@ -76,17 +76,26 @@ def test_the_plain_route_refuses_invalid_reports() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("path")
-def test_no_report_is_refused_beside_planning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_report_is_refused_beside_planning_or_managing(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = importlib.import_module("intake")
     beside: Any = importlib.import_module("_intake.beside")
     small = {"prior": {"joint": [[3, 1], [1, 3]]}, "frontier": 2}
-    monkeypatch.setattr(beside, "PLAN", beside.PLAN | small)
+    plan = json.dumps(beside.PLAN | small).encode()
+    monkeypatch.setattr(beside, "_PLAN", ("POST", "/v1/plan", plan, {}))
     figures = {
         name.removeprefix("beside_sqlite_4_"): value
         for name, [value] in bench.beside_planning("sqlite", 1.0).items()
     }
     refused = ("refused", "alone_sqlite_4_refused", "not_ready", "plans_422", "plans_other")
     assert [figures.pop(name) for name in refused] == [0] * 5
+    managed = {
+        name.removeprefix("managed_sqlite_4_"): figures.pop(name)
+        for name in list(figures)
+        if name.startswith("managed_")
+    }
+    assert [managed.pop(name) for name in ("refused", "not_ready", "requests_other")] == [0] * 3
+    assert managed.pop("reports") == 40
+    assert managed.pop("requests_200") + managed.pop("requests_201") > 0
     assert figures["reports"] == figures["alone_sqlite_4_reports"] == 40
     assert all(figures.pop(name) > 0 for name in ("plans_200", "plans_429"))
     assert set(figures) == {
