@@ -92,6 +92,10 @@ _ACCOUNTS = (
     "server/accounts/* server/web/admin/test_security server/web/admin/test_second_factor_pages"
 )
 _ROLES = f"server/keys/test_access server/web/test_routes server/web/admin/test_matrix {_ACCOUNTS}"
+_MANAGEMENT = (
+    "server/web/management/* server/web/admin/test_overview server/web/admin/test_invitations "
+    "server/web/admin/test_stale_people"
+)
 _KEYS = (
     "server/keys/* server/store/test_backup server/cli/test_keys server/cli/test_keys_rotate "
     "server/cli/test_keeping"
@@ -223,6 +227,21 @@ AREAS: tuple[Area, ...] = (
             Part(f"{_SERVER}/web/admin", "people", f"{_ROLES} server/web/admin/test_interleaving"),
         ),
         is_strict=True,
+    ),
+    Area(
+        "management",
+        32,
+        (
+            Part(f"{_SERVER}/web", "actions opened_survey", _MANAGEMENT),
+            Part(
+                f"{_SERVER}/web/management",
+                "operations organisation publishing surveys",
+                _MANAGEMENT,
+            ),
+            Part(f"{_SERVER}/keys", "idempotency", _MANAGEMENT),
+            Part(f"{_SERVER}/store", "idempotency", _MANAGEMENT, on_postgresql=True),
+            Part(f"{_SERVER}/accounts", "actors", _MANAGEMENT),
+        ),
     ),
     Area(
         "accounts",
