@@ -34,16 +34,14 @@ def _by_all_pairs(places: list[tuple[Any, ...]]) -> list[str]:
 
 
 def test_a_fault_within_another_is_the_only_one() -> None:
-    rng = random.Random(1)  # noqa: S311 - test data
+    rng = random.Random(1)
     dropped = 0
     for _ in range(2000):
         places = [
             tuple(rng.choice(_PARTS) for _ in range(rng.randint(1, 4)))
             for _ in range(rng.randint(1, 12))
         ]
-        fields = [
-            fault.field for fault in faults_of(_refused(places), Problem.DEFINITION_INVALID)
-        ]
+        fields = [fault.field for fault in faults_of(_refused(places), Problem.DEFINITION_INVALID)]
         assert fields == _by_all_pairs(places)
         dropped += len(places) - len(fields)
     assert dropped > 1000

@@ -59,12 +59,12 @@ _Hear = Callable[..., None]
 class Busy(InvalidInput):
     """No place is free; the same request may be sent again after `retry_after_s` seconds."""
 
-    retry_after_s: int = RETRY_S
-
-    def __init__(self, reason: str = "computing for others") -> None:
+    def __init__(self, reason: str = "computing for others", retry_after_s: int = RETRY_S) -> None:
         super().__init__(
-            Problem.TOO_MANY, f"the server is {reason}: send the same request again in {RETRY_S} s"
+            Problem.TOO_MANY,
+            f"the server is {reason}: send the same request again in {retry_after_s} s",
         )
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True, eq=False)

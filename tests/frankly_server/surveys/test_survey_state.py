@@ -3,22 +3,35 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from frankly_protocol.clock import FixedClock
+from frankly_protocol.clock import FixedClock, format_time
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 from frankly_server.intake import Intake, Releasing
 from frankly_server.intake.admission import PAUSE_S, Paused, refusal_of
 from frankly_server.services import Services
 from frankly_server.settings import Settings
-from frankly_server.store import Database, unrecorded
+from frankly_server.store import Database, SurveyRow, unrecorded
 from frankly_server.store.jobs import JobRow
 from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.surveys import jobs as jobs_module
 from frankly_server.surveys.definition import parse_definition
-from frankly_server.surveys.jobs import DESIGNS, Jobs, problem_of, reason_of
+from frankly_server.surveys.jobs import (
+    DESIGNS,
+    FOR_OPERATOR_ONLY,
+    MOST_JOBS,
+    MOST_OF_ONE,
+    Jobs,
+    problem_of,
+    reason_of,
+)
+from frankly_server.surveys.searches import Busy
 from frankly_server.surveys.survey_state import Lifecycle, shown_state
 from frankly_server.surveys.surveys import Summary
 
@@ -182,53 +195,143 @@ def until(is_true: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_further_surveys_wait_for_their_design(
+class _Held:
+    """A publisher that publishes nothing until `go_on`; begun : the surveys that it was asked for."""
+
+    def __init__(self) -> None:
+        self.begun, self.go_on = list[str](), threading.Event()
+
+    def draft(self, survey: str) -> object:
+        return type("Draft", (), {"parts": ["first"]})
+
+    def publish(self, survey: str, *_more: object) -> object:
+        self.begun.append(survey)
+        assert self.go_on.wait(60)
+        return type("Published", (), {"status": "published", "digest": "sha256:1"})
+
+
+def surveys_of(database: Database, organisation: str, number: int) -> list[str]:
+    """Store surveys of an organisation and return their ids."""
+    ids = [f"{i:08x}" * 4 for i in range(number)]
+    ids = [f"{organisation.encode().hex():0<8.8}{one[8:]}" for one in ids]
+    with database.transaction("test") as tx:
+        for one in ids:
+            tx.surveys.add(SurveyRow(one, f"s{one}@{organisation}", "{}"))
+            tx.survey_states.put(one, SurveyStateRow(organisation))
+    return ids
+
+
+def joined() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "frankly-design":
+            thread.join(60)
+
+
+def test_few_surveys_are_published_at_once(
     sqlite: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each design is a process; unlimited ones would use up the memory of the server."""
-    published(sqlite)
-    jobs, begun, go_on = Jobs(sqlite, _Slow(), FixedClock(NOW)), list[str](), threading.Event()  # type: ignore[arg-type]
-
-    def design(definition: str, _progress: object, timer: Callable[[], object]) -> list[str]:
-        begun.append(definition)
-        assert go_on.wait(60)
-        timer()
-        return [definition]
-
-    monkeypatch.setattr(jobs_module, "draft_apart", design)
+    """The whole publication takes turns: it reads, checks and signs a survey beside reports."""
     monkeypatch.setattr(jobs_module, "_CHECK_S", 0.001)
     monkeypatch.setattr(jobs_module, "_TOUCH_S", 0.0)
+    held = _Held()
+    jobs = Jobs(sqlite, held, FixedClock(NOW))  # type: ignore[arg-type]
+    surveys = surveys_of(sqlite, "first", DESIGNS + 2)
+    ids = [jobs.start(survey) for survey in surveys[:DESIGNS]]
+    until(lambda: len(held.begun) == DESIGNS)
+    ids += [jobs.start(survey) for survey in surveys[DESIGNS:]]
+    # Their rows change while they wait, so that they do not count as lost.
     with sqlite.transaction("test") as tx:
-        tx.jobs.add(JobRow("cd" * 16, SURVEY, "running", 0, 1, "", "2026-01-01T00:00:00Z"))
-    done, is_cancelled = list[str](), threading.Event()
+        for job in ids[DESIGNS:]:
+            tx.jobs.change(job, updated="2026-01-01T00:00:00Z")
+    until(lambda: jobs.get(surveys[-1], ids[-1]).updated == format_time(NOW))
+    until(lambda: jobs.get(surveys[-2], ids[-2]).updated == format_time(NOW))
+    assert jobs.cancel(surveys[-1], ids[-1])
+    until(lambda: jobs.get(surveys[-1], ids[-1]).state == "cancelled")
+    assert len(held.begun) == DESIGNS
+    held.go_on.set()
+    joined()
+    states = [jobs.get(*one).state for one in zip(surveys, ids, strict=True)]
+    assert states == ["done"] * (DESIGNS + 1) + ["cancelled"]
+    assert sorted(held.begun) == sorted(surveys[:-1])
 
-    def timer() -> None:
-        if is_cancelled.is_set() and not go_on.is_set():
-            raise KeyError("cancelled")
 
-    def draft(name: str) -> None:
-        try:
-            drafted = jobs._in_turn("cd" * 16)(name, None, timer)  # type: ignore[arg-type]
-        except KeyError:
-            done.append("cancelled")
-        else:
-            done.extend(drafted)  # type: ignore[arg-type]
+def test_an_organisation_leaves_others_room_to_publish(sqlite: Database) -> None:
+    held = _Held()
+    jobs = Jobs(sqlite, held, FixedClock(NOW))  # type: ignore[arg-type]
+    first, second = (surveys_of(sqlite, one, MOST_OF_ONE + 1) for one in ("first", "second"))
+    third = surveys_of(sqlite, "third", 1)
+    for survey in first[:-1]:
+        jobs.start(survey)
+    full = refused(jobs.start, first[-1])
+    assert (full.code, full.retry_after_s) == ("too_many", 60)  # type: ignore[attr-defined]
+    assert "60 s" in full.detail
+    for survey in second[: MOST_JOBS - MOST_OF_ONE]:
+        jobs.start(survey)
+        # A refused start takes no place.
+        if survey != second[MOST_JOBS - MOST_OF_ONE - 1]:
+            assert refused(jobs.start, survey).code == "immutable"
+    assert refused(jobs.start, third[0]).code == "too_many"
+    held.go_on.set()
+    joined()
+    for survey in (first[-1], third[0]):
+        jobs.start(survey)
+    joined()
+    assert jobs._number.total() == 0
 
-    threads = [threading.Thread(target=draft, args=(str(i),)) for i in range(DESIGNS + 1)]
-    for thread in threads[:-1]:
-        thread.start()
-    until(lambda: len(begun) == DESIGNS)
-    threads[-1].start()
-    # Its row changes while it waits, so that it does not count as lost.
-    until(lambda: jobs.get(SURVEY, "cd" * 16).updated != "2026-01-01T00:00:00Z")
-    is_cancelled.set()
-    threads[-1].join(60)
-    assert (done, len(begun)) == (["cancelled"], DESIGNS)
-    go_on.set()
+
+def test_places_for_jobs_are_counted_one_at_a_time(sqlite: Database) -> None:
+    """Many threads that start jobs at once get no more places than there are."""
+    jobs = Jobs(sqlite, _Held(), FixedClock(NOW))  # type: ignore[arg-type]
+    entered, lock, inside = list[str](), jobs._lock, list[bool]()
+
+    class Counted(Counter[str]):
+        def __getitem__(self, key: str) -> int:
+            inside.append(lock.locked())
+            return super().__getitem__(key)
+
+    jobs._number = Counted()
+
+    def enter(organisation: str) -> None:
+        with suppress(Busy):
+            jobs._enter(organisation)
+            entered.append(organisation)
+
+    threads = [threading.Thread(target=enter, args=(f"{i % 3}",)) for i in range(60)]
     for thread in threads:
-        thread.join(60)
-    assert sorted(done) == ["0", "1", "cancelled"]
-    assert jobs._in_turn("cd" * 16)("next", None, timer) == ["next"]  # type: ignore[arg-type]
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(entered) == MOST_JOBS
+    assert max(Counter(entered).values()) <= MOST_OF_ONE
+    assert inside
+    assert all(inside)
+
+
+@pytest.mark.parametrize("problem", sorted(FOR_OPERATOR_ONLY, key=lambda one: one.code))
+def test_what_only_the_operator_may_see_is_in_no_job(sqlite: Database, problem: Problem) -> None:
+    published(sqlite)
+
+    class Unset(_Held):
+        def publish(self, survey: str, *_more: object) -> object:
+            raise InvalidInput(problem, "/srv/frankly/keys/0.key is missing", "FRANKLY_HOME")
+
+    jobs = Jobs(sqlite, Unset(), FixedClock(NOW))  # type: ignore[arg-type]
+    job = jobs.start(SURVEY)
+    joined()
+    row = jobs.get(SURVEY, job)
+    said = problem_of(row)
+    assert said is not None
+    assert (row.state, said["code"], said["field"]) == ("failed", "unavailable", None)
+    assert reason_of(row) == said["detail"]
+    assert "its operator can run `frankly doctor`" in said["detail"]
+    assert "/srv" not in row.detail
+    assert "FRANKLY" not in row.detail
+
+
+def test_jobs_and_answers_hide_the_same_problems() -> None:
+    from frankly_server.web import problems
+
+    assert problems._FOR_OPERATOR_ONLY == FOR_OPERATOR_ONLY
 
 
 def test_a_job_whose_process_died_is_reported_as_failed(sqlite: Database) -> None:
