@@ -73,12 +73,23 @@ class DocumentsTable(TableAccess):
         versions = select(documents).filter_by(survey=survey_id)
         return self._first(DocumentRow, versions.order_by(documents.c.version.desc()).limit(1))
 
-    def versions(self, survey_id: str) -> list[DocumentRow]:
-        """Return every published version of a survey, oldest first."""
+    def versions(
+        self, survey_id: str, after: int = 0, limit: int | None = None
+    ) -> list[DocumentRow]:
+        """Return published versions of a survey, oldest first.
+
+        after : only larger numbers. limit : at most so many, None for all.
+        """
         if not is_id(survey_id):
             return []
         query = select(documents).filter_by(survey=survey_id).order_by(documents.c.version)
-        return self._every(DocumentRow, query)
+        if after:
+            query = query.where(documents.c.version > after)
+        return self._every(DocumentRow, query.limit(limit))
+
+    def published_surveys(self) -> set[str]:
+        """Return the ids of the surveys that have a version."""
+        return set(self._connection.execute(select(documents.c.survey).distinct()).scalars())
 
     def add(self, row: DocumentRow) -> bool:
         """Insert a newly published document; return False if its survey already has this version.

@@ -2,6 +2,7 @@
 """Drafts of surveys: the definitions from which the next versions are published."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import String, Table, Text, UniqueConstraint, select
 
@@ -21,6 +22,8 @@ surveys = Table(
     column("definition", Text, "the draft as canonical JSON; the next version to publish"),
     UniqueConstraint("name"),
 )
+
+_NAMES: Final = select(surveys.c.id, surveys.c.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,10 @@ class SurveysTable(RowsById[SurveyRow]):
         if not is_name(name):
             return None
         return self._first(SurveyRow, select(surveys).filter_by(name=name))
+
+    def names(self) -> list[tuple[str, str]]:
+        """Return the id and name of every survey, without its draft, in any order."""
+        return [(row.id, row.name) for row in self._connection.execute(_NAMES)]
 
     def all(self) -> list[SurveyRow]:
         """Return every survey, sorted by name."""

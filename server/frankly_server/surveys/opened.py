@@ -2,15 +2,15 @@
 """Surveys that an API key gives access to, as they are listed."""
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
+from frankly_protocol import canonical
 from frankly_protocol.documents import SurveyDocument
 from pydantic import Field
 
 from frankly_server.requests.fields import ClosedModel, OneOf
 from frankly_server.store import Database
 from frankly_server.store.survey_states import SurveyStateRow
-from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.survey_state import shown_state
 from frankly_server.surveys.surveys import Summary, Surveys
 
@@ -51,44 +51,66 @@ def opened_surveys(
     """
     with database.reading("list opened surveys") as tx:
         states = tx.survey_states.every()
+        published = None if drafts else tx.documents.published_surveys()
+        # Only names: drafts and documents are read for one page.
         found = [
-            (_name(row.name), row.id, state)
-            for row in tx.surveys.all()
-            for state in [states.get(row.id, SurveyStateRow())]
-            if opens(row.id, state.organisation)
-            and _name(row.name) > after
-            and (drafts or tx.documents.latest(row.id) is not None)
+            (_name(name), survey, state)
+            for survey, name in tx.surveys.names()
+            for state in [states.get(survey, SurveyStateRow())]
+            if opens(survey, state.organisation)
+            and _name(name) > after
+            and (published is None or survey in published)
         ]
     # By code points: the orders of databases differ.
     found.sort(key=lambda one: one[0])
     page = found if limit is None else found[:limit]
-    rows = [listed(surveys, database, surveys.summary(one), state) for _, one, state in page]
+    rows = [listed(database, surveys.summary(one), state) for _, one, state in page]
     return rows, page[-1][0] if len(page) < len(found) else None
 
 
-def listed(
-    surveys: Surveys, database: Database, summary: Summary, state: SurveyStateRow
-) -> ListedSurvey:
-    """Return a survey as it is listed: by its newest version, or by its draft before the first."""
+def listed(database: Database, summary: Summary, state: SurveyStateRow) -> ListedSurvey:
+    """Return a survey as it is listed: by its newest version, or by its draft before the first.
+
+    summary : one with the newest version, from `Surveys.summary`.
+    """
+    newest = summary.newest
     with database.reading("list survey") as tx:
-        latest, n = (tx.documents.latest(summary.survey_id), tx.batches.number(summary.survey_id))
-    if latest is None:
-        shown: SurveyDefinition | SurveyDocument = surveys.draft(summary.survey_id)
-        form = shown.form.items if isinstance(shown, SurveyDefinition) and shown.form else ()
-        questions = [question.id for question in form]
-    else:
-        shown, questions = SurveyDocument.from_envelope(latest.envelope), []
+        row = tx.surveys.get(summary.survey_id) if newest is None else None
+        n = tx.batches.number(summary.survey_id)
     return ListedSurvey(
         survey=summary.survey_id,
         name=_name(summary.name),
-        title=dict(shown.title),
-        languages=list(shown.languages),
         state=shown_state(summary, state),
         versions=summary.version,
         n=n,
-        questions=[one.id for block in shown.blocks for one in block.questions] + questions,
-        strata=[question.id for question in shown.strata],
+        **(_of_draft(row.definition if row else "{}") if newest is None else _of_version(newest)),
     )
+
+
+def _of_version(document: SurveyDocument) -> dict[str, Any]:
+    return {
+        "title": dict(document.title),
+        "languages": list(document.languages),
+        "questions": [one.id for block in document.blocks for one in block.questions],
+        "strata": [question.id for question in document.strata],
+    }
+
+
+def _of_draft(text: str) -> dict[str, Any]:
+    """Return the same of a draft. text : its canonical JSON, which takes a second to check again."""
+    draft = canonical.loads(text.encode("utf-8"))
+    of_blocks = [one["id"] for block in draft.get("blocks", ()) for one in block["questions"]]
+    of_form = [
+        f"{one['id']}-{box['id']}" if box else one["id"]
+        for one in draft.get("form", {}).get("questions", ())
+        for box in one.get("boxes") or [None]
+    ]
+    return {
+        "title": draft["title"],
+        "languages": draft["languages"],
+        "questions": of_blocks + of_form,
+        "strata": [one["id"] for one in draft.get("strata", ())],
+    }
 
 
 def _name(full_name: str) -> str:

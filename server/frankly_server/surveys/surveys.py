@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from json import loads
 from typing import TYPE_CHECKING, Final
@@ -84,8 +84,8 @@ class Summary:
 
     state : draft, scheduled, open or closed: open if any version accepts answers now. last : the last
     moment (UTC) of the version that decides this, the newest if possible. least : reports that a
-    result of the newest version needs. token : its rule for invitations. Drafts have version 0, no
-    link and no last moment.
+    result of the newest version needs. token : its rule for invitations. newest : the newest version,
+    unless the summary is one of a list. Drafts have version 0, no link and no last moment.
     """
 
     survey_id: str
@@ -96,6 +96,7 @@ class Summary:
     last: datetime | None = None
     least: int = 0
     token: "TokenRule | None" = None
+    newest: SurveyDocument | None = field(default=None, compare=False, repr=False)
 
     @property
     def last_day(self) -> date | None:
@@ -110,6 +111,18 @@ class EarlierDraft:
     number: int
     replaced: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What can be said of a survey beside its summary.
+
+    open_versions, is_draft_published, obstacles : see the methods of `Surveys` with these names.
+    """
+
+    open_versions: Sequence[SurveyDocument]
+    is_draft_published: bool
+    obstacles: Sequence[str]
 
 
 ERASED: Final = "answers erased"
@@ -400,14 +413,52 @@ class Surveys:
         InvalidInput(survey_unknown).
         """
         row, _ = self._find(name_or_id)
-        with self._database.reading("survey state") as tx:
-            if tx.survey_states.get(row.id).state in ("closed", "archived"):
+        return self._open(row.id, None)
+
+    def _open(self, survey_id: str, newest: SurveyDocument | None) -> Sequence[SurveyDocument]:
+        """See `open_versions`. newest : the newest version, if it has been read; None if not."""
+        with self._database.reading("list versions") as tx:
+            if tx.survey_states.get(survey_id).state in ("closed", "archived"):
                 return []
-        return [
-            document
-            for document in self.versions(row.id)
-            if self._clock.now() <= min(document.closes, document.expires)
-        ]
+            rows = tx.documents.versions(survey_id)
+        # A document can take a second to parse.
+        documents = (
+            newest
+            if newest is not None and newest.version == row.version
+            else SurveyDocument.from_envelope(row.envelope)
+            for row in rows
+        )
+        return [one for one in documents if self._clock.now() <= min(one.closes, one.expires)]
+
+    def standing(self, summary: Summary, definition: "SurveyDefinition") -> Standing:
+        """Return what can be said of a survey beside its summary, with each document read once.
+
+        definition : its draft. Raises InvalidInput(survey_unknown).
+        """
+        row, latest = self._find(summary.survey_id)
+        if latest is None:
+            return Standing((), is_draft_published=False, obstacles=())
+        # Another version may have been published since the summary was made.
+        newest = summary.newest if summary.version == latest.version else None
+        newest = newest or SurveyDocument.from_envelope(latest.envelope)
+        is_published = latest.source == self._source(row, definition)
+        return Standing(
+            self._open(row.id, newest),
+            is_published and not is_ahead(newest, self._clock.now()),
+            self._obstacles_or_keys(latest, newest),
+        )
+
+    def page_of_versions(
+        self, survey_id: str, after: int, limit: int
+    ) -> tuple[Sequence[SurveyDocument], int | None]:
+        """Return published versions, oldest first, and the number to go on after, None at the end.
+
+        after : number of the last version before, 0 for none. limit : at most so many, at least 1.
+        """
+        with self._database.reading("list versions") as tx:
+            rows = tx.documents.versions(survey_id, after, limit + 1)
+        documents = [SurveyDocument.from_envelope(row.envelope) for row in rows[:limit]]
+        return documents, documents[-1].version if len(rows) > limit else None
 
     def is_draft_published(self, name_or_id: str) -> bool:
         """Return True if the newest version has the draft's definition, so `publish` makes no other.
@@ -432,7 +483,9 @@ class Surveys:
 
     def summary(self, name_or_id: str) -> Summary:
         """Return a survey's summary (see `list`). Raises InvalidInput(survey_unknown)."""
-        return self._summary(*self._find(name_or_id))
+        row, latest = self._find(name_or_id)
+        newest = None if latest is None else SurveyDocument.from_envelope(latest.envelope)
+        return replace(self._summary(row, latest, newest), newest=newest)
 
     def obstacles(self, name_or_id: str) -> Sequence[str]:
         """Return a sentence for each reason why devices refuse the newest version.
@@ -442,8 +495,11 @@ class Surveys:
         _, latest = self._find(name_or_id)
         if latest is None:
             return ()
+        return self._obstacles_or_keys(latest, SurveyDocument.from_envelope(latest.envelope))
+
+    def _obstacles_or_keys(self, latest: DocumentRow, document: SurveyDocument) -> Sequence[str]:
         try:
-            return self._obstacles(latest, SurveyDocument.from_envelope(latest.envelope))
+            return self._obstacles(latest, document)
         except InvalidInput:
             # No exception, because the page that shows this problem must open.
             return (KEYS_UNUSABLE,)
@@ -588,10 +644,13 @@ class Surveys:
             ),
         )
 
-    def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:
+    def _summary(
+        self, row: SurveyRow, latest: DocumentRow | None, newest: SurveyDocument | None = None
+    ) -> Summary:
+        """Return a summary. newest : the newest version, if it has been read."""
         if latest is None:
             return Summary(row.id, row.name, "draft", 0, None)
-        newest, now = SurveyDocument.from_envelope(latest.envelope), self._clock.now()
+        now, newest = self._clock.now(), newest or SurveyDocument.from_envelope(latest.envelope)
         deciding = (
             newest if _state(newest, now) == "open" else self._open_before(latest, now) or newest
         )

@@ -148,9 +148,10 @@ class ListedVersion(Shape):
 
 
 class SurveyVersions(Shape):
-    """All published versions, oldest first."""
+    """Published versions, oldest first."""
 
     versions: list[ListedVersion]
+    next: int | None = Field(description="Value of `after` for the next page; null on the last.")
 
 
 class MoveRequest(RequestModel):

@@ -42,6 +42,8 @@ _SMALL: Final = 2**14
 """Largest file that is parsed in this process; others hold the interpreter too long."""
 _MOST_BYTES: Final = 2 * MAX_BYTES
 """A file as JSON may be longer than as YAML; its parser has a limit of its own."""
+_MOST_VERSIONS: Final = 100
+"""Number of versions in a list; each document is read."""
 _FORMATS: Final = ("json", "yaml")
 _FILE: Final[Mapping[str, type[BaseModel]]] = {
     reading.JSON: models.SurveyFile,
@@ -235,12 +237,35 @@ def _add_versions(api: Operations) -> None:
         "versions",
         role="analyst",
         answer=(200, "The versions.", models.SurveyVersions),
+        problems=(Problem.FIELD_TYPE,),
+        query=(
+            Query(
+                "after",
+                {"type": "integer", "minimum": 0, "default": 0},
+                "`next` of the page before: the number of its last version.",
+            ),
+            Query(
+                "limit",
+                {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": _MOST_VERSIONS,
+                    "default": _MOST_VERSIONS,
+                },
+                "Number of versions per page.",
+            ),
+        ),
     )
     def versions(call: Call) -> BaseModel:
-        """Return a survey's published versions, oldest first."""
+        """Return a survey's published versions, oldest first, a page at a time."""
         services, survey = call.services, call.survey
+        after, limit = reading.whole(call.query.get("after"), "after"), call.limit(_MOST_VERSIONS)
         if not survey.summary.version:
-            return models.SurveyVersions(versions=[])
+            return models.SurveyVersions(versions=[], next=None)
+        # The column takes no larger numbers.
+        documents, following = services.surveys.page_of_versions(
+            survey.id, min(after or 0, 2**31 - 1), limit
+        )
         numbers = {row.digest: row.n for row in services.log.audit(survey.id)}
         return models.SurveyVersions(
             versions=[
@@ -253,8 +278,9 @@ def _add_versions(api: Operations) -> None:
                     closes=format_time(one.closes),
                     n=numbers.get(one.digest, 0),
                 )
-                for one in services.surveys.versions(survey.id)
-            ]
+                for one in documents
+            ],
+            next=following,
         )
 
     @api.add(
@@ -414,16 +440,17 @@ def _opened_again(call: Call) -> OpenedSurvey:
 
 def _model(services: Services, survey: OpenedSurvey) -> models.SurveyDetails:
     summary, definition, now = survey.summary, survey.definition, services.surveys.now()
-    documents = services.surveys.open_versions(survey.id)
-    times = [next_release(one.release_every, now) for one in documents]
-    short = listed(services.surveys, services.database, summary, survey.state_row)
+    # Each document is read once: it can take a second.
+    standing = services.surveys.standing(summary, definition)
+    times = [next_release(one.release_every, now) for one in standing.open_versions]
+    short = listed(services.database, summary, survey.state_row)
     return models.SurveyDetails(
         **short.model_dump(),
         link=summary.link,
         closes=format_time(summary.last) if summary.last else None,
         draft=definition.digest,
-        is_published=services.surveys.is_draft_published(survey.id),
-        obstacles=list(services.surveys.obstacles(survey.id)),
+        is_published=standing.is_draft_published,
+        obstacles=list(standing.obstacles),
         stop_at=survey.state_row.stop_reports,
         min_reports=definition.min_reports,
         next_release=format_time(min(times)) if times else None,

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.trust.invite_codes import new_code, token_of_code
 from frankly_protocol.trust.tokens import encode_token
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.store import StoreUnavailable
 from frankly_server.store.audit import AuditTrail
+from frankly_server.surveys import definition, searches
 from frankly_server.surveys import jobs as publishing
-from frankly_server.surveys import searches
 from frankly_server.surveys.surveys import Surveys
 from frankly_server.web import actions
 from frankly_server.web.management import surveys as operations
@@ -301,11 +302,16 @@ def test_lists_are_read_page_by_page(own_desk: Desk) -> None:
     for i in range(4):
         own_desk.create(FILE.replace(b"name: habits", b"name: survey-%d" % i))
         own_desk.services.access.create("analyst", f"key {i}")
+    surveys, survey = own_desk.services.surveys, own_desk.office.survey
+    for least in (60, 70):
+        surveys.apply(surveys.draft(survey).model_copy(update={"min_reports": least}))
+        surveys.publish(survey)
     lists = {
         "/v1/surveys?drafts=true": ("surveys", "survey", "after", 200),
         "/v1/api-keys?": ("keys", "prefix", "after", 200),
         "/v1/people?": ("people", "account", "after", 200),
         "/v1/audit-trail?": ("events", "position", "before", 200),
+        f"/v1/surveys/{survey}/versions?": ("versions", "version", "after", 100),
     }
     for path, (name, key, cursor, most) in lists.items():
         whole = own_desk.ask("GET", path.rstrip("?")).get_json()
@@ -325,8 +331,52 @@ def test_lists_are_read_page_by_page(own_desk: Desk) -> None:
     published = own_desk.ask("GET", "/v1/surveys").get_json()["surveys"]
     assert [(one["name"], one["state"]) for one in published] == [("habits", "live")]
     drafts = own_desk.ask("GET", "/v1/surveys?drafts=true").get_json()["surveys"]
-    assert [(one["state"], one["versions"]) for one in drafts] == [("live", 1)] + [("draft", 0)] * 4
+    assert [(one["state"], one["versions"]) for one in drafts] == [("live", 3)] + [("draft", 0)] * 4
     assert all(one["questions"] == ["smokes", "drinks"] for one in drafts)
+    versions = f"/v1/surveys/{survey}/versions"
+    numbers = [one["version"] for one in own_desk.ask("GET", versions).get_json()["versions"]]
+    assert numbers == [1, 2, 3]
+    beyond = own_desk.ask("GET", f"{versions}?after=9999999999999999").get_json()
+    assert beyond == {"versions": [], "next": None}
+    unpublished = own_desk.ask("GET", f"/v1/surveys/{drafts[1]['survey']}/versions").get_json()
+    assert unpublished == {"versions": [], "next": None}
+
+
+def test_a_survey_is_read_once_for_each_answer(
+    own_desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A document or a draft can take a second to parse."""
+    surveys, survey = own_desk.services.surveys, own_desk.office.survey
+    for least in (60, 70):
+        surveys.apply(surveys.draft(survey).model_copy(update={"min_reports": least}))
+        surveys.publish(survey)
+    for i in range(3):
+        own_desk.create(FILE.replace(b"name: habits", b"name: survey-%d" % i))
+    parse, read_draft = SurveyDocument.from_envelope, definition.parse_value
+    documents, drafts = list[int](), list[str]()
+
+    def counted(data: bytes) -> SurveyDocument:
+        document = parse(data)
+        documents.append(document.version)
+        return document
+
+    def counted_draft(value: Any) -> Any:
+        drafts.append(value["name"])
+        return read_draft(value)
+
+    monkeypatch.setattr(SurveyDocument, "from_envelope", counted)
+    monkeypatch.setattr(definition, "parse_value", counted_draft)
+    for path, versions, names in (
+        (f"/v1/surveys/{survey}", [1, 2, 3], ["habits"]),
+        (f"/v1/surveys/{survey}/versions?limit=1", [1, 3], []),
+        ("/v1/surveys?drafts=true", [3], []),
+        ("/v1/surveys?drafts=true&after=habits&limit=1", [], []),
+    ):
+        definition._parsed.cache_clear()
+        documents.clear()
+        drafts.clear()
+        assert own_desk.ask("GET", path).status_code == 200
+        assert (sorted(documents), drafts) == (versions, names), path
 
 
 def test_the_last_owner_stays(own_desk: Desk) -> None:
