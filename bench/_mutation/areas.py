@@ -235,7 +235,7 @@ AREAS: tuple[Area, ...] = (
             Part(f"{_SERVER}/web", "actions opened_survey", _MANAGEMENT),
             Part(
                 f"{_SERVER}/web/management",
-                "operations organisation publishing surveys",
+                "operations organisation publishing survey_file surveys",
                 _MANAGEMENT,
             ),
             Part(f"{_SERVER}/keys", "idempotency", _MANAGEMENT),

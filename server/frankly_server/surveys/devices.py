@@ -11,6 +11,8 @@ no reader could distinguish.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
+from typing import Final
 
 from frankly_protocol.audit import (
     DEVICE_CAP,
@@ -38,6 +40,8 @@ from frankly_server.surveys.question_definition import QuestionDefinition
 
 # Rounded down, so that a level above the cap always causes a warning.
 _CAP = exp_lower(Fraction(DEVICE_CAP))
+
+_MOST_PAIRS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +164,8 @@ def warnings_of(form: SurveyDocument | ExpectedForm, *, in_nats: bool = True) ->
         *_cap_warnings(form, level, _Amounts() if in_nats else _Factors()),
         *_void_promises(form, in_nats=in_nats),
     ]
-    warnings += [
-        f"In a list of answers, {pair}. Change one of them if people could take it for the other."
-        for question in (*form.questions.values(), *form.open_questions.values())
-        for pair in lookalikes(question)
-    ]
+    for question in (*form.questions.values(), *form.open_questions.values()):
+        warnings += _confusable(question)
     if isinstance(form, SurveyDocument):
         warnings += without_refusal(form)
     unexplained = [tag for tag in form.languages if not explained_in(tag)]
@@ -174,6 +175,15 @@ def warnings_of(form: SurveyDocument | ExpectedForm, *, in_nats: bool = True) ->
             "has no texts in their language; an app can bring its own."
         )
     return tuple(warnings)
+
+
+def _confusable(question: LabelledQuestion) -> Iterator[str]:
+    """Yield a warning for each of the first confusable pairs: there can be half a million."""
+    pairs = lookalikes(question)
+    for pair in islice(pairs, _MOST_PAIRS):
+        yield f"In a list of answers, {pair}. Change one of them if people could take it for the other."
+    if next(pairs, None) is not None:
+        yield f"Further answers of “{question.id}” look alike, too."
 
 
 class _Amounts:

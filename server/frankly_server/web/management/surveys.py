@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on surveys: drafts from survey files, dry runs, versions, states, erasure."""
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from json import loads
-from typing import Any, Final
+from typing import Final
 
 from flask import request
-from frankly_protocol.canonical import parse_json
 from frankly_protocol.clock import format_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -18,37 +16,32 @@ from frankly_server.intake.times import next_release
 from frankly_server.services import Services
 from frankly_server.store.surveys import full_name
 from frankly_server.surveys.changes import differences
-from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
+from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.drafting import window_of
 from frankly_server.surveys.dry_run import draft_json, version_json
 from frankly_server.surveys.obstacles import require_accepting
 from frankly_server.surveys.older_versions import larger_minimum
 from frankly_server.surveys.opened import listed
-from frankly_server.surveys.searches import apart
 from frankly_server.surveys.signed_draft import shown_definition
 from frankly_server.surveys.surveys import DraftChanged
 from frankly_server.surveys.trial import TRIAL_S
-from frankly_server.surveys.yaml import MAX_BYTES
 from frankly_server.web import actions, reading
 from frankly_server.web.management import models
 from frankly_server.web.management.operations import Call, Operations, Reply
+from frankly_server.web.management.survey_file import (
+    FILE,
+    FILE_PROBLEMS,
+    MOST_BYTES,
+    YAML,
+    definition_of,
+)
 from frankly_server.web.openapi import Query
 from frankly_server.web.opened_survey import OpenedSurvey, opened
 from frankly_server.web.searching import search_once, without_slot
 
-YAML: Final = "application/yaml"
-_PARSE_S: Final = 10.0
-_SMALL: Final = 2**14
-"""Largest file that is parsed in this process; others hold the interpreter too long."""
-_MOST_BYTES: Final = 2 * MAX_BYTES
-"""A file as JSON may be longer than as YAML; its parser has a limit of its own."""
 _MOST_VERSIONS: Final = 100
 """Number of versions in a list; each document is read."""
 _FORMATS: Final = ("json", "yaml")
-_FILE: Final[Mapping[str, type[BaseModel]]] = {
-    reading.JSON: models.SurveyFile,
-    YAML: models.SurveyFile,
-}
 _IF_MATCH: Final = Query(
     "If-Match",
     {"type": "string"},
@@ -57,26 +50,6 @@ _IF_MATCH: Final = Query(
 )
 _TAG: Final = {"ETag": "The draft's digest, for If-Match."}
 _TRIES: Final = 5
-_FILE_PROBLEMS: Final = (
-    Problem.CHOICES_COLLIDE,
-    Problem.CHOICES_COUNT,
-    Problem.CHOICE_UNPROTECTED,
-    Problem.DEFINITION_INVALID,
-    Problem.EPS_FORMAT,
-    Problem.EPS_NOT_FINITE,
-    Problem.EPS_OUT_OF_RANGE,
-    Problem.PRIOR_SHAPE,
-    Problem.PRIOR_SMALL_CELLS,
-    Problem.PRIOR_SUM,
-    Problem.PRIOR_VALUE,
-    Problem.SECRET_EMPTY,
-    Problem.TEXT_CHARACTERS,
-    Problem.TARGETS_INVALID,
-    Problem.STRATA_INVALID,
-    Problem.COUNTS_INVALID,
-    Problem.WEIGHTS_INVALID,
-    Problem.UNSUPPORTED,
-)
 _DESIGN_PROBLEMS: Final = (
     Problem.BUDGET_EXCEEDED,
     Problem.IDENTITY_MECHANISM,
@@ -101,14 +74,16 @@ def _add_drafts(api: Operations) -> None:
         "create_survey",
         role="admin",
         answer=(201, "The new survey.", models.SurveyDetails),
-        problems=(*_FILE_PROBLEMS, Problem.TAKEN),
+        problems=(*FILE_PROBLEMS, Problem.TAKEN),
         headers={"Location": "The survey's address."},
-        body=_FILE,
-        max_bytes=_MOST_BYTES,
+        body=FILE,
+        max_bytes=MOST_BYTES,
     )
     def create(call: Call) -> Reply:
         """Create a survey from a survey file; its name must be new in the organisation."""
-        survey_id = actions.create_survey(call.services, call.by, _definition(call), is_named=True)
+        survey_id = actions.create_survey(
+            call.services, call.by, definition_of(call), is_named=True
+        )
         survey = opened(call.services, survey_id, call.by.organisation)
         return Reply(_model(call.services, survey), {"Location": f"/v1/surveys/{survey_id}"})
 
@@ -159,13 +134,13 @@ def _add_drafts(api: Operations) -> None:
         role="admin",
         answer=(200, "The survey with its new draft.", models.SurveyDetails),
         problems=(
-            *_FILE_PROBLEMS,
+            *FILE_PROBLEMS,
             Problem.IMMUTABLE,
             Problem.PRECONDITION_FAILED,
             Problem.PRECONDITION_REQUIRED,
         ),
-        body=_FILE,
-        max_bytes=_MOST_BYTES,
+        body=FILE,
+        max_bytes=MOST_BYTES,
         query=(_IF_MATCH,),
         headers=_TAG,
     )
@@ -175,7 +150,7 @@ def _add_drafts(api: Operations) -> None:
         The name stays. `If-Match` names the draft on which the new one is based, so that nobody's
         change is lost.
         """
-        definition = _definition(call)
+        definition = definition_of(call)
         name = call.survey.name
         if definition.name != name:
             raise InvalidInput(
@@ -194,9 +169,9 @@ def _add_dry_run(api: Operations) -> None:
         "dry_run",
         role="admin",
         answer=(200, "What would change, and what publishing would say.", models.DryRun),
-        problems=(*_FILE_PROBLEMS, *_DESIGN_PROBLEMS, Problem.CLOSED),
-        body=_FILE,
-        max_bytes=_MOST_BYTES,
+        problems=(*FILE_PROBLEMS, *_DESIGN_PROBLEMS, Problem.CLOSED),
+        body=FILE,
+        max_bytes=MOST_BYTES,
         is_scoped=True,
         is_search=True,
     )
@@ -209,7 +184,7 @@ def _add_dry_run(api: Operations) -> None:
         """
         services = call.services
         with without_slot(services.managing):
-            definition = _definition(call)
+            definition = definition_of(call)
             survey = _named(call, definition.name)
             window_of(definition, services.surveys.now())
             if survey is not None:
@@ -356,37 +331,6 @@ def _add_states(api: Operations) -> None:
         reports = call.read(models.StopRuleRequest).reports
         actions.set_stop_rule(call.services, call.by, call.survey, reports)
         return _again(call)
-
-
-def _definition(call: Call) -> SurveyDefinition:
-    """Parse the body, in a place. A large file is parsed in a process, where it delays no report."""
-    parse = parse_definition if call.media_type == YAML else parse_json_file
-    if len(call.data) <= _SMALL:
-        return parse(call.data)
-    try:
-        return apart(
-            parse, call.data, seconds=_PARSE_S, poll=call.services.managing.require_running
-        )
-    except InvalidInput as refused:
-        if refused.problem is not Problem.OPTIMISER_LIMIT:
-            raise
-        raise InvalidInput(
-            Problem.DEFINITION_INVALID, "the file takes too long to read: make it smaller"
-        ) from None
-
-
-def parse_json_file(data: bytes) -> SurveyDefinition:
-    """Parse a survey file as JSON. Raises like `parse_value`, and InvalidInput(json_invalid)."""
-    return parse_value(_written(parse_json(data, max_bytes=_MOST_BYTES, decimals=True)))
-
-
-def _written(value: Any) -> Any:
-    """Return JSON values with fractions as texts, in which a survey file keeps every digit."""
-    if isinstance(value, dict):
-        return {name: _written(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_written(one) for one in value]
-    return value if value is None or isinstance(value, str | int) else str(value)
 
 
 def _redefine(call: Call, definition: SurveyDefinition) -> None:

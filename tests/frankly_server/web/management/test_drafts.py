@@ -12,7 +12,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.surveys import survey_templates
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.surveys import Surveys
-from frankly_server.web.management import surveys as operations
+from frankly_server.web.management import survey_file
 
 from tests.frankly_server.web.management.desk import YAML, Desk
 from tests.frankly_server.web.site import check_problem
@@ -125,7 +125,7 @@ def test_every_refusal_of_a_file_is_that_of_the_command(desk: Desk) -> None:
 
 
 def test_a_large_file_is_parsed_in_a_process(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "_SMALL", 10)
+    monkeypatch.setattr(survey_file, "_SMALL", 10)
     assert desk.create(named("large")).status_code == 201
     check_problem(desk.create(b"blocks: [1, 2, 3]"), 422, "field_missing")
 

@@ -242,6 +242,19 @@ def test_a_request_that_changed_nothing_replaces_no_answer(
     assert again.data == between[0].data
 
 
+def test_a_request_that_changed_nothing_is_answered_again(own_desk: Desk) -> None:
+    """As at the first time, although the draft has changed since."""
+    headers, path = {"Idempotency-Key": "u"}, f"/v1/surveys/{own_desk.office.survey}/draft"
+    draft = own_desk.ask("GET", path)
+    seen = {"If-Match": draft.headers["ETag"]}
+    first = own_desk.ask("PUT", path, json=draft.get_json(), headers={**headers, **seen})
+    changed = draft.get_json() | {"min_reports": 77}
+    assert own_desk.ask("PUT", path, json=changed, headers=seen).status_code == 200
+    again = own_desk.ask("PUT", path, json=draft.get_json(), headers={**headers, **seen})
+    assert (first.status_code, kept(again)) == (200, kept(first))
+    assert own_desk.ask("GET", path).get_json()["min_reports"] == 77
+
+
 def test_a_long_response_is_not_kept(own_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "MOST_BYTES", 100)
     body, headers = {"role": "analyst", "label": "long"}, {"Idempotency-Key": "l"}
