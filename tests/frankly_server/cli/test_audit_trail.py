@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit trail of the command line: every command that changes a survey or a key leaves a line."""
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from importlib import import_module
@@ -24,7 +25,12 @@ def trail() -> list[tuple[str, str, str]]:
     """Return actor, action and subject of the main organisation's events, oldest first."""
     with closing(Database(Settings.load().store_url())) as database:
         events = Accounts(database, SystemClock()).trail("main")
-    return [(event.actor, event.action, event.subject) for event in reversed(events)]
+    # The first characters of an API key are random.
+    subjects = [re.sub(r"^[\w-]{8}…,", "PREFIX…,", event.subject) for event in events]
+    return [
+        (event.actor, event.action, subject)
+        for event, subject in reversed(list(zip(events, subjects, strict=True)))
+    ]
 
 
 # Arguments of a command, and the action and subject of its line.
@@ -39,7 +45,11 @@ COMMANDS: list[tuple[list[str], str, str]] = [
     (["survey", "erase", NAME, "--yes"], "answers erased", NAME),
     (["survey", "close", NAME, "--yes"], "survey closed", NAME),
     (["survey", "archive", NAME], "survey archived", NAME),
-    (["keys", "api", "--role", "admin", "--label", "CI"], "API key made", "CI (admin)"),
+    (
+        ["keys", "api", "--role", "admin", "--label", "CI"],
+        "API key made",
+        "PREFIX…, admin, all surveys: CI",
+    ),
     (["counts", "rebuild", NAME], "counts rebuilt", NAME),
     (["backup", "create", "FILE"], "backup created", "the whole database"),
     (["keys", "rotate", "--publisher", "--yes"], "signing keys changed", "version 2"),
