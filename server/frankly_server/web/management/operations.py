@@ -6,7 +6,7 @@ An operation is a function from a `Call` to a model, a `Reply`, or None for no c
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final, TypeVar
@@ -152,14 +152,14 @@ class Operations:
                     return _again(attempt.answer)
 
                 def run() -> Response:
-                    # Reports come first: surveys can take seconds to read and check.
-                    with nullcontext() if is_search else without_slot(self._services.managing):
-                        return answered()
-
-                def answered() -> Response:
                     by = KeyHolder(principal, attempt)
-                    survey = self._survey(principal, named) if has_survey else None
-                    call = Call(self._services, by, texts, data, media_type, survey)
+                    # Reports come first: surveys can take seconds to read and check. A search takes
+                    # places of its own.
+                    with without_slot(self._services.managing):
+                        survey = self._survey(principal, named) if has_survey else None
+                        call = Call(self._services, by, texts, data, media_type, survey)
+                        if not is_search:
+                            return _response(operation(call, **named), status)
                     return _response(operation(call, **named), status)
 
                 return run() if attempt is None else _kept(attempt, run)
