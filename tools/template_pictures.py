@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from frankly_analyst.plots import PlotRow, interval_plot
+from frankly_analyst.charts import Line, Scale, intervals
+from frankly_analyst.shown import Shown
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.surveys import survey_templates
 from frankly_server.surveys.definition import parse_definition
@@ -55,8 +56,14 @@ def picture(name: str) -> str:
     people = definition.expected_reports
     about = int(people * stated.share)
     (question,) = stated.questions
-    rows = [
-        PlotRow(choice.label[document.languages[0]], share, share - margin, share + margin)
+    lines = [
+        Line.of(
+            choice.label[document.languages[0]],
+            # Rounded first, so that the last bits of a design do not decide how a picture is rounded.
+            Shown.of(
+                share, round(share - margin, 4), round(share + margin, 4), possible=(0.0, 1.0)
+            ),
+        )
         for choice, share, margin in zip(
             question.choices, shares, _margins(stated, INVENTED[name], about), strict=True
         )
@@ -64,7 +71,7 @@ def picture(name: str) -> str:
     # Rounded to tens, because designs can differ in their last bits between processors.
     part = "" if about == people else f", about {round(about, -1):,} of them to this question"
     title = f"{question.text[document.languages[0]]} An example: invented shares, for {people:,} answers{part}."
-    return interval_plot(title, rows) + "\n"
+    return intervals(title, [("", lines)], Scale.of_shares(lines)) + "\n"
 
 
 def _margins(

@@ -5,17 +5,21 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Self
 
 from frankly_analyst import formats, labelled, printing
+from frankly_analyst.charts import Line, Scale, intervals
 from frankly_analyst.comparisons import Comparisons, WaldTest
 from frankly_analyst.completion import Completion
+from frankly_analyst.drawing import draw
 from frankly_analyst.errors import InvalidRequest
-from frankly_analyst.plots import interval_plot
 from frankly_analyst.random_answers import RandomAnswers
 from frankly_analyst.request import ANSWERED, FIRST, SCALES, SHARES
 from frankly_analyst.rows import Estimate, localised
+from frankly_analyst.shown import Range
+from frankly_analyst.svg import Svg
 
 Ask = Callable[..., "Estimates"]
 """Function that sends a request for the same survey, with the given fields changed."""
@@ -240,18 +244,37 @@ class Estimates:
         """Request the shares among the people who answered each question; raises like `lincom`."""
         return self._ask(targets=SHARES, percent=ANSWERED, quantiles=None)
 
-    def plot(self, question: str | None = None, by: str = "") -> str:
-        """Return bars with whiskers as SVG text, for one question (all its groups if `by` is empty) or for all rows.
+    def plot(self, question: str | None = None, by: str = "", possible: Range | None = None) -> Svg:
+        """Return the chart of one question, or of the shares of all questions, as SVG text.
 
-        Raises InvalidRequest(targets_invalid) if there are no estimates to plot.
+        A notebook shows it as a picture; written to a file it is one. It is the chart of the server's results
+        page: shares as bars from 0, cut to 0 to 100%; a mean as a dot; the choices of groups one below the
+        other, each group with its n (`by` draws one group only, "" all); periods as a trend with gaps where there
+        are no figures; a table of two questions as a heat map. Intervals are whiskers, and in words. Of figures with
+        two units, such as those of `scales`, the first unit is drawn; of a question that versions ask
+        differently, the newest form. possible : the smallest and largest score, over which the scale of a mean then
+        goes.
+
+        Raises InvalidRequest(targets_invalid) for an unknown question, or if there are no estimates to plot.
         """
-        rows = self.rows if question is None else self._rows_of(question, by)
-        bars = printing.bars(*rows)
-        if not bars:
+        if question is None:
+            drawn = self._bars()
+        else:
+            rows, forms = self._newest(self._rows_of(question, by))
+            text = self._text_of(rows[0]) or question
+            title = f"{text} ({by})" if by else text
+            # Of one group its name is in the title, and rows without groups are drawn alone.
+            shown = [replace(row, by="") for row in rows] if by else rows
+            notes = [self._note(sum({row.by: row.n for row in rows}.values()))]
+            if forms > 1:
+                notes.append(f"the newest of {forms} forms of this question")
+            note = f"{', '.join(notes)}. {self.title}"
+            drawn = draw(title, shown, possible=possible, most=len(rows), note=note)
+        if drawn is None:
             raise InvalidRequest(
                 "there are no estimates to plot", code="targets_invalid", field="question"
             )
-        return interval_plot(question or self.title, bars)
+        return drawn
 
     def to_csv(self) -> str:
         """Return the CSV of `?format=csv`: a header, one line per row, and one per question without rows."""
@@ -316,6 +339,57 @@ class Estimates:
         return "\n".join(
             [text, *said, *([str(self.comparisons)] if self.body.get("comparisons") else [])]
         )
+
+    def _note(self, n: int) -> str:
+        level = f", intervals at {100 * self.rows[0].level:.6g}%" if self.rows else ""
+        return f"{n:,} reports{level}"
+
+    def _bars(self) -> Svg | None:
+        """Return the shares of all questions, each below its question; None without shares."""
+        blocks: dict[tuple[str, str], list[Line]] = {}
+        for row in self.rows:
+            if lines := printing.bars(row):
+                text = self._text_of(row) or row.question
+                blocks.setdefault((row.question, text), []).extend(lines)
+        if not blocks:
+            return None
+        scale = Scale.of_shares([line for lines in blocks.values() for line in lines])
+        below = [(text, lines) for (_, text), lines in blocks.items()]
+        return intervals(self.title, below, scale, note=self._note(self.n))
+
+    def _newest(self, rows: Sequence[Estimate]) -> tuple[list[Estimate], int]:
+        """Return the rows of the newest form of a question, and the number of its forms.
+
+        Versions of a survey can ask different questions, or offer other choices, under one id.
+        """
+        versions: dict[str, int] = {
+            one["digest"]: one["version"] for one in self.body.get("documents", ())
+        }
+        forms: dict[tuple[str, ...], list[Estimate]] = {}
+        for _, table in groupby(rows, lambda row: (row.by, row.documents)):
+            same = list(table)
+            forms.setdefault((self._text_of(same[0]), *(row.choice for row in same)), []).extend(
+                same
+            )
+
+        def newest_version(form: Sequence[Estimate]) -> int:
+            return max(versions.get(digest, 0) for row in form for digest in ("", *row.documents))
+
+        return max(forms.values(), key=newest_version), len(forms)
+
+    def _text_of(self, row: Estimate) -> str:
+        """Return the text of a row's question in the version that asked it, "" if it is unknown."""
+        for one in self.body.get("questions", ()):
+            if (one["id"], _group(one), tuple(one["documents"])) == (
+                row.question,
+                row.by,
+                row.documents,
+            ):
+                return self._localised(one["text"])
+        return ""
+
+    def _localised(self, texts: Mapping[str, str]) -> str:
+        return localised(texts, self.language, self.body.get("languages", ()))
 
     def _rows_of(self, question: str, by: str) -> tuple[Estimate, ...]:
         rows = tuple(row for row in self.rows if row.question == question and by in ("", row.by))

@@ -9,7 +9,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -94,12 +94,15 @@ def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
     return out.getvalue().encode()
 
 
-def to_spreadsheet(answer: Mapping[str, Any], language: str | None = None) -> bytes:
+def to_spreadsheet(
+    answer: Mapping[str, Any], language: str | None = None, group: Callable[[str], str] = str
+) -> bytes:
     """Return the lines for people: a CSV file that spreadsheets open with a double click.
 
     It begins with a byte order mark, by which they recognise UTF-8, and has the texts of questions
     and choices instead of ids. Numbers have six decimals; ends of intervals are rounded outwards. A
-    text such as ``1-2`` is in quotation marks, because it would become a day.
+    text such as ``1-2`` is in quotation marks, because it would become a day. group : function from a
+    group's label, such as ``region=north``, to its name.
     """
     texts = {
         question["id"]: localised(question["text"], language, answer["languages"])
@@ -112,6 +115,7 @@ def to_spreadsheet(answer: Mapping[str, Any], language: str | None = None) -> by
         told = line | {
             "question": texts[line["question"]],
             "label": line["label"] or line["choice"],
+            "by": group(line["by"]) if line["by"] else "",
             "remarks": _remarks(line),
         }
         writer.writerow([_shown(name, told[name]) for name in SPREADSHEET.values()])

@@ -22,48 +22,12 @@ _CURVE_LEFT, _CURVE_HEIGHT, _SAME_PLACE = 52, 280, 10
 
 
 @dataclass(frozen=True, slots=True)
-class PlotRow:
-    """Share with its interval; the `truth`, if known (in demonstrations), is drawn as a diamond.
-
-    low, high : None for an estimate without an interval, which gets no whisker.
-    """
-
-    label: str
-    estimate: float
-    low: float | None
-    high: float | None
-    truth: float | None = None
-
-    @property
-    def values(self) -> list[float]:
-        """All values that the scale must cover."""
-        return [v for v in (self.low, self.high, self.estimate, self.truth) if v is not None]
-
-
-@dataclass(frozen=True, slots=True)
 class Mark:
     """Named point to draw with a curve."""
 
     label: str
     x: float
     y: float
-
-
-def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
-    """Return an SVG of horizontal bars (estimates) with whiskers (intervals), in percent.
-
-    Raises ValueError without rows.
-    """
-    if not rows:
-        raise ValueError("a plot needs at least one row")
-    scale = svg.Axis.from_zero([v for row in rows for v in row.values], LEFT, WIDTH - RIGHT, most=6)
-    bottom = TOP + ROW * len(rows)
-    elements = svg.columns(scale, scale.ticks(100, "%"), TOP, bottom, 13, svg.PAGE_GRID)
-    elements.append(svg.line(scale.at(0), TOP, scale.at(0), bottom, svg.ZERO))
-    for i, row in enumerate(rows):
-        elements += _row(row, scale, TOP + ROW * i + ROW / 2)
-    description = "; ".join(_description(row) for row in rows)
-    return svg.document(WIDTH, bottom + BOTTOM, title, description, elements)
 
 
 def percent(share: float | None) -> str:
@@ -88,43 +52,6 @@ def interval(low: float | None, high: float | None, unit: str = SHARE) -> str:
         if low is None or high is None
         else f"{figure(low, unit)} to {figure(high, unit)}"
     )
-
-
-def _row(row: PlotRow, scale: svg.Axis, y: float) -> list[str]:
-    """Draw a row centred at `y`: label in the upper half, bar and whisker below."""
-    bar = y + 10
-    elements = [
-        svg.text(LEFT, y - 6, "start", row.label),
-        *_bar(row, scale, bar, 7),
-        svg.text(WIDTH, bar + 5, "end", percent(row.estimate)),
-    ]
-    if row.truth is not None:
-        x = scale.at(row.truth)
-        points = f"{x},{bar - 7} {x + 5},{bar} {x},{bar + 7} {x - 5},{bar}"
-        style = 'fill="#c8501e" stroke="#fff" stroke-width="1"'
-        elements.append(f'<polygon class="truth" points="{points}" {style}/>')
-    return elements
-
-
-def _bar(row: PlotRow, scale: svg.Axis, y: float, half: float) -> list[str]:
-    """Draw a bar of height 2 × half and its whisker, both centred at `y`."""
-    start, end = sorted((scale.at(0.0), scale.at(row.estimate)))
-    box = f'x="{start}" y="{y - half}" width="{round(end - start, 1)}" height="{2 * half}"'
-    bar = f'<rect class="bar" {box} fill="#7aa6d8"/>'
-    if row.low is None or row.high is None:
-        return [bar]
-    low, high = scale.at(row.low), scale.at(row.high)
-    ends = ((low, y, high, y), *((x, y - 5, x, y + 5) for x in (low, high)))
-    return [bar, *(svg.line(*places, WHISKER) for places in ends)]
-
-
-def small_bar(row: PlotRow) -> str:
-    """Return an SVG of one bar with its whisker, for a cell of a table.
-
-    It covers 0% to 100%: values outside are clipped, but are in the title.
-    """
-    elements = _bar(row, svg.Axis(0, 1, 2, 102, 1), 7, 4)
-    return svg.document(104, 14, _description(row), "", elements, 'width="104" height="14"')
 
 
 def curve_plot(
@@ -180,10 +107,3 @@ def _merged(places: Sequence[tuple[svg.Point, str]]) -> list[tuple[svg.Point, st
         else:
             labels.append(label)
     return [(place, ", ".join(labels)) for place, labels in groups]
-
-
-def _description(row: PlotRow) -> str:
-    sentence = f"{row.label} {percent(row.estimate)}"
-    if row.low is not None and row.high is not None:
-        sentence = f"{sentence}, from {percent(row.low)} to {percent(row.high)}"
-    return sentence if row.truth is None else f"{sentence}, truth {percent(row.truth)}"

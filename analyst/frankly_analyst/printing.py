@@ -3,19 +3,21 @@
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from itertools import groupby
+from typing import Final
 
-from frankly_analyst.plots import SHARE, PlotRow, small_bar
+from frankly_analyst.charts import Line, small_bar
+from frankly_analyst.plots import SHARE
 from frankly_analyst.rows import Estimate
+from frankly_analyst.shown import Shown
 
-_COLUMNS = 4  # maximum number of groups side by side, so that lines fit on a screen
+_LINE: Final = 120
+"""Characters of a line with groups side by side, so that lines fit on a screen."""
 
 
 def as_text(title: str, n: int, rows: Sequence[Estimate], insufficient: Mapping[str, int]) -> str:
     """Return the estimates as lines of text: a table for each question."""
     lines = [f"{title}: {n} reports"]
-    for _, group in groupby(rows, lambda row: row.question):
-        question_rows = list(group)
+    for question_rows in _tables(rows):
         has_groups = any(row.by for row in question_rows)
         lines += _grouped(question_rows) if has_groups else _ungrouped(question_rows)
     return "\n".join([*lines, *missing(insufficient)])
@@ -28,6 +30,20 @@ def as_html(title: str, n: int, rows: Sequence[Estimate], insufficient: Mapping[
     body = _columns(rows) if any(row.by for row in rows) else _listed(rows)
     items = "".join(f"<li>{escape(line)}</li>" for line in missing(insufficient))
     return f"<table>{caption}{body}</table>" + (f"<ul>{items}</ul>" if items else "")
+
+
+def _tables(rows: Sequence[Estimate]) -> list[list[Estimate]]:
+    """Return the rows of each question; of each of its forms, if versions of the survey ask it differently."""
+    tables: list[list[Estimate]] = []
+    documents: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        is_other = not tables or tables[-1][0].question != row.question
+        if is_other or documents.get(row.by, row.documents) != row.documents:
+            tables.append([])
+            documents = {}
+        documents[row.by] = row.documents
+        tables[-1].append(row)
+    return tables
 
 
 def missing(insufficient: Mapping[str, int]) -> list[str]:
@@ -43,10 +59,10 @@ def label(row: Estimate) -> str:
     return f"{row.label} ({row.by})" if row.by else row.label
 
 
-def bars(*rows: Estimate) -> list[PlotRow]:
-    """Return bars to plot for the rows that are shares."""
+def bars(*rows: Estimate) -> list[Line]:
+    """Return bars to draw for the rows that are shares."""
     return [
-        PlotRow(label(row), row.estimate, row.low, row.high)
+        Line.of(label(row), Shown.row(row))
         for row in rows
         if row.estimate is not None and row.unit == SHARE
     ]
@@ -90,32 +106,57 @@ def _ungrouped(rows: Sequence[Estimate]) -> list[str]:
 
 
 def _grouped(rows: Sequence[Estimate]) -> list[str]:
-    """Return a question's table with a column for each group, in blocks of `_COLUMNS` groups."""
+    """Return a question's table with a column for each group, in blocks that are as wide as a line."""
     groups = list(dict.fromkeys((row.by, row.n) for row in rows))
     labels = {row.choice: row.label for row in rows}
     shared = _shared(rows)
+    own = {
+        (row.choice, row.by): [flag for flag in row.flags if flag not in shared[row.by]]
+        for row in rows
+    }
+    # Flags are below the table, because a column with them would be as wide as three without.
     cells = {
-        (row.choice, row.by): f"{row.value}, {row.interval}{_flags(row, shared[row.by])}"
+        (row.choice, row.by): f"{row.value}, {row.interval}{_corrected(row)}"
+        f"{' *' if own[row.choice, row.by] else ''}"
         for row in rows
     }
     promises = list(dict.fromkeys(_promise(row) for row in rows))
     lines = [f"{rows[0].question} ({'; '.join(promises)}) at {rows[0].level:.10g}"]
-    for start in range(0, len(groups), _COLUMNS):
-        side_by_side = groups[start : start + _COLUMNS]
-        table = [["", *(f"{by} (n {n})" for by, n in side_by_side)]]
-        table += [
-            [text, *(cells.get((choice, by), "") for by, _ in side_by_side)]
-            for choice, text in labels.items()
-        ]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    columns = [
+        [f"{by} (n {n})", *(cells.get((choice, by), "") for choice in labels)] for by, n in groups
+    ]
+    for block in _blocks(["", *labels.values()], columns):
+        widths = [max(map(len, column)) for column in block]
         lines += [
             "  "
             + "  ".join(
                 f"{text:<{width}}" for text, width in zip(line, widths, strict=True)
             ).rstrip()
-            for line in table
+            for line in zip(*block, strict=True)
         ]
-    return lines + [f"  {by}: {', '.join(flags)}" for by, flags in shared.items() if flags]
+    lines += [f"  {by}: {', '.join(flags)}" for by, flags in shared.items() if flags]
+    marked = {
+        ", ".join(flags): [
+            f"{labels[choice]} ({by})" for (choice, by), f in own.items() if f == flags
+        ]
+        for flags in own.values()
+        if flags
+    }
+    return [*lines, *(f"  * {', '.join(cells)}: {flags}" for flags, cells in marked.items())]
+
+
+def _blocks(first: list[str], columns: Sequence[list[str]]) -> list[list[list[str]]]:
+    """Return columns in blocks that fit into a line, each with the column of labels first."""
+    blocks: list[list[list[str]]] = []
+    width = 0
+    for column in columns:
+        wide = 2 + max(map(len, column))
+        if not blocks or width + wide > _LINE:
+            blocks.append([first])
+            width = 2 + max(map(len, first))
+        blocks[-1].append(column)
+        width += wide
+    return blocks
 
 
 def _head(titles: Sequence[str]) -> str:
@@ -137,8 +178,8 @@ def _columns(rows: Sequence[Estimate]) -> str:
     """Return rows of HTML with a column for each group; n is in every question's first row."""
     groups = list(dict.fromkeys(row.by for row in rows))
     lines = [_head(("question", "choice", *groups))]
-    for question, group in groupby(rows, lambda row: row.question):
-        question_rows = list(group)
+    for question_rows in _tables(rows):
+        question = question_rows[0].question
         shared = _shared(question_rows)
         # Flags of all rows of a group are shown once, in the head.
         sizes = {

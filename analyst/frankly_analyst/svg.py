@@ -7,6 +7,7 @@ their colours from a page's style sheet; the attributes written here apply witho
 """
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -30,10 +31,17 @@ PAGE_GRID: Final = 'class="axis" stroke="#999" stroke-width="0.5"'
 ZERO: Final = 'class="axis" stroke="#999" stroke-width="1.5"'
 """The zero line is heavier on pages, because estimated shares can be negative."""
 
+_NOT_IN_XML: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 Point = tuple[float, float]
 """Place (x, y) in pixels, or a pair of values of a curve."""
 Ticks = Iterable[tuple[float, str]]
 """Values with their labels."""
+
+
+def escaped(content: str) -> str:
+    """Return a text as it is written in SVG: characters that no XML may have become U+FFFD."""
+    return escape(_NOT_IN_XML.sub("\ufffd", content))
 
 
 class Svg(str):
@@ -84,7 +92,15 @@ class Axis:
     ) -> "Axis":
         """Return an axis over zero and all values with about `most` equal steps; both ends are ticks."""
         covered = [0.0, *values]
-        low, high = min(covered), max(covered) if any(covered) else 1.0
+        return cls.between(
+            min(covered), max(covered) if any(covered) else 1.0, start, end, most=most
+        )
+
+    @classmethod
+    def between(cls, low: float, high: float, start: float, end: float, *, most: int = 5) -> "Axis":
+        """Return an axis with about `most` equal steps, from a tick at or below `low` to one at or above `high`."""
+        if not high > low:
+            low, high = low - 0.5, high + 0.5
         step = _round_step(high - low, most)
         # Subtracting 1e-9 keeps float errors of the quotient from adding a step beyond a value on a
         # tick.
@@ -120,18 +136,21 @@ def document(
     description: str,
     elements: Iterable[str],
     attributes: str = 'class="intervals"',
+    *,
+    margin: int = 0,
 ) -> Svg:
     """Return a complete SVG of width × height pixels, with title and description for screen readers.
 
-    description : "" for none. attributes : further attributes of the svg element.
+    description : "" for none. attributes : further attributes of the svg element. margin : pixels around these.
     """
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"'
+    box = f"{-margin} {-margin} {width + 2 * margin} {height + 2 * margin}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img"'
     return Svg(
         "\n".join(
             [
                 f"{head} {attributes}>",
-                f"<title>{escape(title)}</title>",
-                *([f"<desc>{escape(description)}</desc>"] if description else []),
+                f"<title>{escaped(title)}</title>",
+                *([f"<desc>{escaped(description)}</desc>"] if description else []),
                 *elements,
                 "</svg>",
             ]
@@ -139,11 +158,24 @@ def document(
     )
 
 
-def text(x: float, y: float, anchor: str, content: str, size: int = 13, fill: str = "") -> str:
-    """Return one line of text: (x, y) is its start, middle or end (`anchor`); `size` is in pixels."""
-    shade = f' fill="{fill}"' if fill else ""
+def text(
+    x: float,
+    y: float,
+    anchor: str,
+    content: str,
+    size: int = 13,
+    fill: str = "",
+    *,
+    weight: str = "",
+    kind: str = "label",
+) -> str:
+    """Return one line of text: (x, y) is its start, middle or end (`anchor`); `size` is in pixels.
+
+    weight : of the font, "" for the usual one. kind : classes for the style sheet.
+    """
+    shade = (f' fill="{fill}"' if fill else "") + (f' font-weight="{weight}"' if weight else "")
     ends = f'x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}"'
-    return f'<text class="label" {ends}{shade}>{escape(content)}</text>'
+    return f'<text class="{kind}" {ends}{shade}>{escaped(content)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, style: str = GRID) -> str:

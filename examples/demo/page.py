@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from frankly_analyst.plots import SHARE, PlotRow, figure, interval_plot
+from frankly_analyst.charts import Line, Scale, intervals
+from frankly_analyst.plots import SHARE, figure
+from frankly_analyst.shown import Shown
 
 from examples.demo.results import Question
 from examples.demo.surveys import Rivals
@@ -121,12 +123,12 @@ def _pilot(facts: Facts) -> str:
 
 
 def _question(question: Question) -> str:
-    estimates = [(c, c.row.estimate) for c in question.rows]
-    rows = [
-        PlotRow(c.row.label, share, c.row.low, c.row.high, c.truth)
-        for c, share in estimates
-        if share is not None and c.row.unit == SHARE
+    bars = [
+        Line.of(c.row.label, Shown.row(c.row), c.truth)
+        for c in question.rows
+        if c.row.estimate is not None and c.row.unit == SHARE
     ]
+    chart = intervals(question.text, [("", bars)], Scale.of_shares(bars))
     first = question.rows[0].row
     lines = "".join(
         f"<tr><td>{escape(c.row.label)}</td><td>{figure(c.row.estimate, c.row.unit)}</td><td>{c.row.interval}</td>"
@@ -135,7 +137,7 @@ def _question(question: Question) -> str:
         for c in question.rows
     )
     return (
-        f"<h2>{escape(question.text)}</h2>\n<figure>{interval_plot(question.text, rows)}\n<figcaption>n = {first.n:,}; "
+        f"<h2>{escape(question.text)}</h2>\n<figure>{chart}\n<figcaption>n = {first.n:,}; "
         f"{escape(first.mechanism)}, {escape(first.notion)}, ε = {escape(first.epsilon)}</figcaption></figure>\n"
         '<div class="scroll"><table><thead><tr><th scope="col">Answer</th><th scope="col">Estimate</th>'
         '<th scope="col">95% interval</th><th scope="col">Truth</th><th scope="col">Truth is</th></tr></thead>'

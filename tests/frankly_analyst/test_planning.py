@@ -124,7 +124,7 @@ def test_the_client_returns_estimates_by_period(served: Served, analyst: Analyst
     assert by_day.sum("drinks", ["weekly", "daily"], by=f"day={today}").estimate == pytest.approx(
         overall.sum("drinks", ["weekly", "daily"]).estimate
     )
-    assert len(ElementTree.fromstring(by_day.plot("drinks")).findall(".//{*}rect")) == 3
+    assert len(ElementTree.fromstring(by_day.plot("drinks")).findall(".//{*}circle")) == 3
     assert len(analyst.estimates(survey, since=today, until=str(today))) == len(overall)
     before = analyst.estimates(survey, until=date(2020, 1, 1))
     assert (len(before), before.n, dict(before.insufficient)) == (

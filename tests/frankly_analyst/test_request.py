@@ -27,7 +27,7 @@ from frankly_server.analysis.request import Request
 from frankly_server.cli import estimates as command
 from frankly_server.estimate import margins
 from frankly_server.web import estimates_request
-from frankly_server.web.admin.estimates_query import Asked
+from frankly_server.web.results.asked import Asked
 
 from tests.frankly_analyst.conftest import Served
 
@@ -200,7 +200,7 @@ from frankly_analyst import Analyst, EstimatesRequest
 from frankly_server.analysis.request import Request
 from frankly_server.cli.estimates import estimates
 from frankly_server.web import estimates_models, estimates_request
-from frankly_server.web.admin.estimates_query import Asked
+from frankly_server.web.results.asked import Asked
 with Flask("page").test_request_context(query_string={"colour": "red"}):
     asked, _ = Asked.read()
 print(json.dumps({

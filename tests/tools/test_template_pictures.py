@@ -32,11 +32,11 @@ def read(svg: str) -> tuple[str, list[float]]:
 )
 def test_a_picture_is_current(name: str) -> None:
     """Designs may differ in their last bits between processors, so a rounded number may differ by
-    one unit of its last digit: 0.1 pixels or points, or ten reports."""
+    one unit of its last digit: 0.1 pixels, a point, or ten reports."""
     (stored, before), (drawn, now) = read(TEMPLATES[name].picture), read(picture(name))
     assert drawn == stored, "write them again: python -m tools.template_pictures"
     assert [
-        a for a, b in zip(before, now, strict=True) if abs(a - b) > (10.1 if a > 500 else 0.11)
+        a for a, b in zip(before, now, strict=True) if abs(a - b) > (10.1 if a > 500 else 1.01)
     ] == []
 
 
@@ -48,20 +48,21 @@ def intervals(svg: str) -> list[tuple[float, float, float]]:
 
 def test_margins_equal_those_of_the_formula() -> None:
     """Of n reports of Warner's design, a share λ·p + (1 − λ)(1 − p) says yes; the estimate divides
-    its error by 2p − 1. Each number of the text is rounded to 0.1."""
+    its error by 2p − 1. The ends are rounded outwards, to a whole point at most."""
     for name, epsilon, people in (("workplace", 1.0, 1000), ("rare", 1.1, 10_000)):
         p = math.exp(epsilon) / (1 + math.exp(epsilon))
         for share, low, high in intervals(TEMPLATES[name].picture):
             yes = share / 100 * (2 * p - 1) + 1 - p
             margin = 196.0 * math.sqrt(yes * (1 - yes) / people) / (2 * p - 1)
-            assert [share - low, high - share] == pytest.approx([margin, margin], abs=0.11)
+            for end in (share - low, high - share):
+                assert margin - 0.02 <= end <= margin + 1.02
 
 
 @pytest.mark.parametrize("name", survey_templates.ORDER)
 def test_a_picture_says_that_it_is_invented(name: str) -> None:
     template = TEMPLATES[name]
     definition = parse_definition(survey_templates.template(name))
-    assert len(template.picture) < 6500
+    assert len(template.picture) < 8500
     root = ElementTree.fromstring(template.picture)
     assert root.get("role") == "img"
     people = f"{definition.expected_reports:,}"

@@ -10,13 +10,15 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 
+from frankly_analyst.charts import Line, Scale, intervals
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.models.combined import Combined, fieller, linear
 from frankly_analyst.models.numbers import numbers
 from frankly_analyst.models.sample import SAMPLINGS, SIMPLE, FloatArray, Sample
 from frankly_analyst.models.scored import Scores, group_shares
 from frankly_analyst.models.weights import Weights, equal
-from frankly_analyst.plots import SHARE, PlotRow, figure, interval, interval_plot
+from frankly_analyst.plots import SHARE, figure, interval
+from frankly_analyst.shown import Shown
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,14 @@ class Weighted:
 
     def plot(self) -> str:
         """Return bars with whiskers as SVG text. Raises InvalidRequest(unsupported) without shares."""
-        bars = [PlotRow(r.name, r.estimate, r.low, r.high) for r in self.rows if r.unit == SHARE]
-        if not bars:
+        shares = [row for row in self.rows if row.unit == SHARE]
+        if not shares:
             raise InvalidRequest("only shares are plotted", code="unsupported", field="question")
-        return interval_plot(f"{self.question}, weighted", bars)
+        lines = [
+            Line.of(row.name, Shown.of(row.estimate, row.low, row.high, possible=(0.0, 1.0)))
+            for row in shares
+        ]
+        return intervals(f"{self.question}, weighted", [("", lines)], Scale.of_shares(lines))
 
     def _cells(self) -> list[list[str]]:
         return [

@@ -15,7 +15,8 @@ from fractions import Fraction
 from math import prod
 from typing import Any, Final, cast
 
-from frankly_analyst.plots import PlotRow, interval_plot
+from frankly_analyst.charts import Line, Scale, intervals
+from frankly_analyst.shown import Shown
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
@@ -176,8 +177,8 @@ def tried(block: BlockDefinition, everybody_says: str | None) -> tuple[Block, st
 def _plot_of_equal_answers(block: BlockDefinition, drawn: Block, x: int) -> str:
     """Return a plot of the estimate from a thousand people with answer `x`."""
     estimate = simulate(drawn, x)
-    rows = [
-        PlotRow(name, share, *ends, 1.0 if i == x else 0.0)
+    lines = [
+        Line.of(name, Shown.of(share, *ends, possible=(0.0, 1.0)), 1.0 if i == x else 0.0)
         for i, (name, share, ends) in enumerate(
             zip(
                 block.joint_answers,
@@ -188,7 +189,8 @@ def _plot_of_equal_answers(block: BlockDefinition, drawn: Block, x: int) -> str:
         )
         if share is not None and ends is not None
     ]
-    return interval_plot("Estimate from a thousand equal answers", rows) if rows else ""
+    title = "Estimate from a thousand equal answers"
+    return intervals(title, [("", lines)], Scale.of_shares(lines)) if lines else ""
 
 
 def rehearse(
