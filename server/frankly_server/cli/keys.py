@@ -8,7 +8,7 @@ from frankly_protocol.clock import SystemClock
 
 from frankly_server.cli import keys_rotate
 from frankly_server.cli.console import json_option, respond
-from frankly_server.cli.services import open_services
+from frankly_server.cli.services import open_services, survey_id_named
 from frankly_server.keys import KeyPlan, Keyring, access
 from frankly_server.settings import Settings
 from frankly_server.store.survey_states import MAIN
@@ -97,15 +97,27 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
     "--role", type=click.Choice(access.ROLES), required=True, help="The rights of the key."
 )
 @click.option("--label", required=True, help="Your note on who holds it.")
+@click.option(
+    "--survey", metavar="NAME", help="The only survey that it opens; the role reader needs one."
+)
 @json_option
-def api(role: str, label: str, as_json: bool) -> None:
-    """Create an API key; it is shown once, and only its hash is stored."""
+def api(role: str, label: str, survey: str | None, as_json: bool) -> None:
+    """Create an API key; it is shown once, and only its hash is stored.
+
+    A key of the role reader opens one survey's results page at /results/ and the key without frankly_live_.
+    """
     with open_services() as services:
+        surveys, organisation, opened = [], MAIN, "all surveys"
+        if survey is not None:
+            surveys, opened = [survey_id_named(services.database, survey)], survey
+            organisation = services.lifecycle.get(surveys[0]).organisation
         token = services.access.create(
             role,
             label,
+            organisation,
+            surveys,
             recorder=lambda prefix: services.accounts.command_recorder(
-                MAIN, "API key made", f"{prefix}…, {role}, all surveys: {label}"
+                organisation, "API key made", f"{prefix}…, {role}, {opened}: {label}"
             ),
         )
     respond(

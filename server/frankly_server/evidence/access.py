@@ -6,6 +6,7 @@ from typing import Final
 from frankly_server.accounts.roles import ROLES
 from frankly_server.evidence.content import Cell, FolderPart, Grid, Heading, Open
 from frankly_server.evidence.facts import Facts, exposed_words
+from frankly_server.keys.access import READER
 
 _MAY: Final = {
     "viewer": "surveys, numbers of reports, links and estimates",
@@ -13,6 +14,10 @@ _MAY: Final = {
     "admin": "the same, and drafts; publishes and runs surveys, makes API keys",
     "owner": "the same, and the audit trail; manages accounts",
 }
+_BY_PROGRAM: Final = "the same by programs, and counts of released batches"
+_BY_LINK: Final = (
+    "whoever has this link to the results page: its estimates, until an admin withdraws the link"
+)
 
 
 def access(facts: Facts) -> FolderPart:
@@ -41,11 +46,7 @@ def _roles(facts: Facts) -> list[tuple[Cell, ...]]:
         for role in ROLES
     ]
     keys = [
-        (
-            f"API keys with the role {role}",
-            "the same by programs, and counts of released batches",
-            str(number),
-        )
+        (f"API keys with the role {role}", _BY_LINK if role == READER else _BY_PROGRAM, str(number))
         for role, number in sorted(state.api_keys.items())
     ]
     return [

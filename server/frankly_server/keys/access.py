@@ -21,13 +21,17 @@ from frankly_protocol.schema import unsafe_character
 from frankly_server.store import ApiKeyRow, Database, Record, unrecorded
 from frankly_server.store.survey_states import MAIN
 
-ROLES: Final = ("analyst", "admin", "owner")
-"""analyst : reads estimates and counts. admin : also manages surveys and keys. owner : also accounts."""
+READER: Final = "reader"
+"""Role of a key in the address of one survey's results page, which is all that it opens."""
+ROLES: Final = (READER, "analyst", "admin", "owner")
+"""reader : opens one results page. analyst : reads estimates and counts. admin : also manages surveys
+and keys. owner : also accounts."""
 _START: Final = "frankly_live_"
 _PREFIX_LENGTH: Final = 8
 _TOKEN: Final = re.compile(_START + r"[A-Za-z0-9_-]{43}", re.ASCII)
 _PREFIX: Final = re.compile(r"[A-Za-z0-9_-]{8}", re.ASCII)
 _DECOY_HASH: Final = "0" * 64
+_REFUSAL: Final = "the API key is unknown, revoked or malformed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +71,20 @@ class Access:
         """Return a new key for all or some surveys of an organisation; it is not stored.
 
         recorder : function from the key's prefix to the writer of the event. most : the role with the
-        most rights that the key may get. Raises InvalidInput: field_type for an unknown role or a
-        label that is empty or too long, text_characters for one that is not safe to show, forbidden
-        for a role above `most`.
+        most rights that the key may get. Raises InvalidInput: field_type for an unknown role, a label
+        that is empty or too long, or a reader without exactly one survey, text_characters for a label
+        that is not safe to show, forbidden for a role above `most`.
         """
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
         if ROLES.index(role) > ROLES.index(most):
             raise InvalidInput(
                 Problem.FORBIDDEN, f"you can make keys up to the role {most}", "role"
+            )
+        # The address of a results page contains nothing but the key, so the key names the survey.
+        if role == READER and len(surveys) != 1:
+            raise InvalidInput(
+                Problem.FIELD_TYPE, "a key of the role reader opens exactly one survey", "surveys"
             )
         if not 1 <= len(label) <= 200:
             raise InvalidInput(Problem.FIELD_TYPE, "a label has 1 to 200 characters", "label")
@@ -101,6 +110,16 @@ class Access:
             recorder(row.prefix)(tx)
         return token
 
+    def authenticate_link(self, secret: str) -> Principal:
+        """Return the holder of a reader's key. secret : the key without its fixed beginning.
+
+        Raises InvalidInput(unauthenticated), with the same message for every cause and other roles.
+        """
+        principal = self.authenticate(_START + secret)
+        if principal.role != READER:
+            raise InvalidInput(Problem.UNAUTHENTICATED, _REFUSAL)
+        return principal
+
     def authenticate(self, token: str) -> Principal:
         """Return the holder of a key.
 
@@ -113,9 +132,7 @@ class Access:
         # Hashes are compared even without a row, so that the time does not reveal known prefixes.
         matches = hmac.compare_digest(_hash(token), row.hash if row else _DECOY_HASH)
         if row is None or not matches or row.revoked is not None:
-            raise InvalidInput(
-                Problem.UNAUTHENTICATED, "the API key is unknown, revoked or malformed"
-            )
+            raise InvalidInput(Problem.UNAUTHENTICATED, _REFUSAL)
         return Principal(row.role, row.prefix, row.organisation, row.surveys)
 
     def revoke(
@@ -153,6 +170,11 @@ class Access:
         """Return every key, oldest first, without its secret."""
         with self._database.reading("list api keys") as tx:
             return tx.api_keys.all()
+
+
+def link_secret(token: str) -> str:
+    """Return the part of a key that stands in the address of a results page."""
+    return token.removeprefix(_START)
 
 
 def _hash(token: str) -> str:

@@ -14,11 +14,11 @@ api_keys = Table(
     metadata,
     key_column("prefix", String(16), "first characters of the secret part, shown in lists"),
     column("hash", HexBytes(32), "SHA-256 of the whole key"),
-    column("role", String(16), "analyst, admin or owner"),
+    column("role", String(16), "reader, analyst, admin or owner"),
     column("label", String(200), "the admin's note"),
     column("created", String(20), "UTC, RFC 3339"),
     nullable_column("revoked", String(20), "UTC, RFC 3339; null while the key works"),
-    CheckConstraint("role IN ('analyst', 'admin', 'owner')", name="role"),
+    CheckConstraint("role IN ('reader', 'analyst', 'admin', 'owner')", name="role"),
 )
 
 key_scopes = Table(

@@ -12,8 +12,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.accounts import Actor
+from frankly_server.keys.access import READER
 from frankly_server.services import Services
-from frankly_server.store import Record, Transaction
+from frankly_server.store import ApiKeyRow, Record, Transaction
 from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.surveys import ERASED
 from frankly_server.web import reading
@@ -23,7 +24,7 @@ MOST_INVITATIONS: Final = 5_000
 """Largest number of invitations in one response; `frankly tokens` makes more."""
 _MOST_SURVEYS: Final = 200
 MOST_KEYS: Final = 100
-"""Number of working API keys of an organisation."""
+"""Number of working API keys of an organisation, links to results among them."""
 RELEASED: Final = "reports released at once"
 """Action of the audit trail for a release outside the published times."""
 
@@ -253,3 +254,35 @@ def revoke_key(services: Services, by: Actor, prefix: str) -> None:
     """
     record = services.accounts.credential_recorder(by, "API key revoked", f"{prefix}…")
     services.access.revoke(prefix, by.organisation, record, most=by.role)
+
+
+def result_links(services: Services, survey: OpenedSurvey) -> Sequence[ApiKeyRow]:
+    """Return the keys of all links to a survey's results, oldest first, withdrawn ones too."""
+    ours, opened = survey.state_row.organisation, (survey.id,)
+    return [
+        one
+        for one in services.access.list()
+        if (one.role, one.organisation, one.surveys) == (READER, ours, opened)
+    ]
+
+
+def give_result_link(services: Services, by: Actor, survey: OpenedSurvey, label: str) -> str:
+    """Return a new key of the role reader, for a link to a survey's results. label : who gets it.
+
+    Raises InvalidInput(immutable) for a survey that is not published, and the errors of `make_key`.
+    """
+    if not survey.summary.version:
+        raise InvalidInput(
+            Problem.IMMUTABLE, "there is nothing to share yet: publish the survey first", "label"
+        )
+    return make_key(services, by, READER, label, [survey.id])
+
+
+def withdraw_result_link(services: Services, by: Actor, survey: OpenedSurvey, prefix: str) -> None:
+    """Revoke the key of a link to a survey's results.
+
+    Raises InvalidInput(not_found) for any other key, and the errors of `revoke_key`.
+    """
+    if prefix not in (one.prefix for one in result_links(services, survey)):
+        raise InvalidInput(Problem.NOT_FOUND, "this survey has no such link", "prefix")
+    revoke_key(services, by, prefix)

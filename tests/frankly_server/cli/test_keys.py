@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from frankly_server.cli.services import open_services
 
 from tests.frankly_server.cli.conftest import Frankly
 
@@ -64,6 +65,27 @@ def test_api_keys_are_shown_once_and_alone_on_stdout(ready: Frankly, home: Path)
     assert (
         ready("keys", "api", "--role", "admin", "--label", "Ada", "--json").json["role"] == "admin"
     )
+
+
+def test_an_api_key_for_one_survey(ready: Frankly, survey_file: Path) -> None:
+    """The role reader needs a survey; an unknown name makes no key."""
+    assert ready("survey", "apply", str(survey_file)).code == 0
+    make = ("keys", "api", "--label", "Ada", "--json")
+    refused = ready(*make, "--role", "reader")
+    assert (refused.code, refused.problem["code"], refused.problem["field"]) == (
+        3,
+        "field_type",
+        "surveys",
+    )
+    assert ready(*make, "--role", "reader", "--survey", "none").problem["code"] == "survey_unknown"
+    assert ready(*make, "--role", "reader", "--survey", "habits").json["role"] == "reader"
+    # Its organisation is that of the survey.
+    clinic = ("survey", "apply", str(survey_file), "--organisation", "clinic", "--json")
+    survey = ready(*clinic).json["survey"]
+    made = ready(*make, "--role", "analyst", "--survey", "habits@clinic").json
+    with open_services() as services:
+        holder = services.access.authenticate(made["key"])
+    assert (holder.role, holder.organisation, holder.surveys) == ("analyst", "clinic", (survey,))
 
 
 def test_a_label_that_cannot_be_shown_is_refused(ready: Frankly) -> None:

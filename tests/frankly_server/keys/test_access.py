@@ -6,7 +6,10 @@ import re
 import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import InvalidInput
+from frankly_server.accounts import ROLES as ACCOUNT_ROLES
+from frankly_server.accounts import may
 from frankly_server.keys import Access, Principal
+from frankly_server.keys.access import ROLES, link_secret
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import NOW
@@ -81,3 +84,50 @@ def test_invalid_keys_are_not_created(sqlite: Database, role: str, label: str, c
     access = Access(sqlite, FixedClock(NOW))
     assert refusal(InvalidInput, access.create, role, label).code == code
     assert access.list() == []
+
+
+READERS: dict[str, tuple[list[str], str | None]] = {
+    "one survey": (["0" * 32], None),
+    "no survey, which would be all": ([], "surveys"),
+    "two surveys": (["0" * 32, "1" * 32], "surveys"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_has_exactly_one_survey(database: Database, name: str) -> None:
+    access = Access(database, FixedClock(NOW))
+    surveys, field = READERS[name]
+    if field is None:
+        token = access.create("reader", "x", "theirs", surveys)
+        principal = Principal("reader", token[13:21], "theirs", tuple(surveys))
+        assert access.authenticate(token) == principal == access.authenticate_link(token[13:])
+        assert link_secret(token) == token[13:]
+        return
+    before = access.list()
+    refused = refusal(InvalidInput, access.create, "reader", "x", "theirs", surveys)
+    assert (refused.code, refused.field) == ("field_type", field)
+    assert access.list() == before
+
+
+def test_only_readers_keys_are_links(sqlite: Database) -> None:
+    """Wrong links and keys of other roles get the same refusal."""
+    access = Access(sqlite, FixedClock(NOW))
+    reader = access.create("reader", "x", surveys=["0" * 32])
+    others = [access.create(role, "x", surveys=["0" * 32]) for role in ROLES[1:]]
+    access.revoke(reader[13:21])
+    wrong = [reader[13:], *(key[13:] for key in others), others[0], "", "A" * 43, "\ud800" * 43]
+    details = {refusal(InvalidInput, access.authenticate_link, one).detail for one in wrong}
+    assert len(details) == 1
+
+
+def test_a_reader_has_less_rights_than_everybody_else(sqlite: Database) -> None:
+    """Whoever may manage keys may give and withdraw links; a reader has no role of the accounts."""
+    access = Access(sqlite, FixedClock(NOW))
+    for most in ROLES:
+        token = access.create("reader", "x", surveys=["0" * 32], most=most)
+        access.revoke(token[13:21], most=most)
+    made = access.create("analyst", "x")
+    refused = refusal(InvalidInput, access.create, "analyst", "x", most="reader")
+    assert (refused.code, refused.field) == ("forbidden", "role")
+    assert refusal(InvalidInput, access.revoke, made[13:21], most="reader").code == "forbidden"
+    assert not any(may("reader", needed) for needed in ACCOUNT_ROLES)

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0105"
+revision = "0106"
 down_revision = None
 branch_labels = None
 depends_on = None
@@ -358,11 +358,11 @@ def _administration() -> None:
         "api_keys",
         _key("prefix", sa.String(16), "first characters of the secret part, shown in lists"),
         _column("hash", _HASH, "SHA-256 of the whole key"),
-        _column("role", sa.String(16), "analyst, admin or owner"),
+        _column("role", sa.String(16), "reader, analyst, admin or owner"),
         _column("label", sa.String(200), "the admin's note"),
         _column("created", _TIME, _UTC),
         _optional("revoked", _TIME, "UTC, RFC 3339; null while the key works"),
-        sa.CheckConstraint("role IN ('analyst', 'admin', 'owner')", name="role"),
+        sa.CheckConstraint("role IN ('reader', 'analyst', 'admin', 'owner')", name="role"),
     )
     opened = "ids of the surveys that it opens, separated by spaces; empty: all"
     op.create_table(

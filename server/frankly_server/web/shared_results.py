@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results page of one survey for whoever has its link: read-only, without an account or a cookie.
+
+The address contains a key of the role reader, which opens nothing else (ADR 0060). Log lines contain
+the template of the route, never the address.
+"""
+
+from html import escape
+from typing import Final
+
+from apiflask import APIBlueprint
+from flask import Response, g
+from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.problems import Problem
+from werkzeug.exceptions import HTTPException
+
+from frankly_server.keys.access import link_secret
+from frankly_server.services import Services
+from frankly_server.web import problems
+from frankly_server.web.admin.pages import render
+from frankly_server.web.limits import RateLimits
+from frankly_server.web.models import PageText, Picture
+from frankly_server.web.openapi import declare
+from frankly_server.web.opened_survey import OpenedSurvey, opened
+from frankly_server.web.pages import html_page, wants_page
+from frankly_server.web.results import page as results
+from frankly_server.web.security import HEADERS
+
+PATH: Final = "/results"
+_UNKNOWN: Final = """<h1>This link does not work</h1>
+<p>Perhaps a part of it is missing: copy all of it. Or it does not work any more, because it was withdrawn: ask the
+person who gave it to you.</p>
+"""
+_REFUSED: Final = """<h1>This was not accepted</h1>
+<p>{detail}</p>
+<p><a href="{path}">To the results</a></p>
+"""
+_BUSY: Final = """<h1>One moment, please</h1>
+<p>Others are looking at results just now. Load this page again in {seconds} seconds.</p>
+"""
+_BROKEN: Final = """<h1>That did not work</h1>
+<p>The server could not show this page; try again later.</p>
+"""
+_NO_LINK: Final = "this link does not work: a part is missing, or it was withdrawn"
+_PROBLEMS: Final = (
+    Problem.NOT_FOUND,
+    Problem.CONFIDENCE_RANGE,
+    Problem.FIELD_TYPE,
+    Problem.TARGETS_INVALID,
+    Problem.STRATA_INVALID,
+    Problem.UNSUPPORTED,
+)
+
+
+def address(services: Services, token: str) -> str:
+    """Return the link of a reader's key. token : the whole key."""
+    return f"{services.settings.public_url}{PATH}/{link_secret(token)}"
+
+
+def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
+    """Return the routes, bound to `services`, with the rate limit of API keys."""
+    routes = APIBlueprint("shared_results", __name__)
+    routes.after_request(_with_headers)
+    routes.register_error_handler(FranklyError, _refused)
+    routes.register_error_handler(HTTPException, problems.from_http)
+    routes.register_error_handler(Exception, _broken)
+
+    def shared(secret: str) -> OpenedSurvey:
+        """Return the published survey of a link; set g.principal. Raises InvalidInput(not_found)."""
+        try:
+            principal = services.access.authenticate_link(secret)
+            survey = opened(services, principal.surveys[0], principal.organisation)
+        except InvalidInput as refused:
+            # The same for every cause, so that nobody learns which links there were.
+            raise InvalidInput(Problem.NOT_FOUND, _NO_LINK) from refused
+        if not survey.summary.version:
+            raise InvalidInput(Problem.NOT_FOUND, _NO_LINK)
+        # Whose turn it is in the queue of analyses.
+        g.principal = principal
+        limits.questions.take(principal.prefix)
+        return survey
+
+    @routes.get(f"{PATH}/<secret>")
+    @declare(
+        routes,
+        "sharedResults",
+        answers={200: ("The results of a survey.", "text/html", PageText)},
+        problems=_PROBLEMS,
+    )
+    def page(secret: str) -> Response:
+        """Return the results page of the survey to which somebody gave a link."""
+        survey = shared(secret)
+        g.results_path = f"{PATH}/{secret}"
+        newest = services.surveys.versions(survey.id)[-1]
+        values = results.values(services, survey, g.results_path)
+        # The published title: the draft's may be one that nobody has seen yet.
+        shown = {"language": newest.languages[0], "title": newest.title[newest.languages[0]]}
+        return render("shared_results.html", **(values | shown))
+
+    @routes.get(f"{PATH}/<secret>/<name>")
+    @declare(
+        routes,
+        "sharedChart",
+        answers={200: ("A chart of the results.", "image/svg+xml", Picture)},
+        also={200: ["text/csv"]},
+        problems=_PROBLEMS,
+    )
+    def chart(secret: str, name: str) -> Response:
+        """Return one chart of a results page, as a picture or as its numbers."""
+        survey = shared(secret)
+        g.results_path = f"{PATH}/{secret}"
+        return results.chart(services, survey, name)
+
+    return routes
+
+
+def _with_headers(response: Response) -> Response:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    response.headers["X-Robots-Tag"] = "noindex, nofollow"
+    return response
+
+
+def _refused(error: FranklyError) -> Response:
+    """Render a refusal: a page for people, a problem for programs."""
+    problem = problems.from_frankly(error)
+    if not wants_page():
+        problem.vary.add("Accept")
+        return problem
+    if problem.status_code >= 500:
+        response = html_page("That did not work", _BROKEN, status=problem.status_code)
+    elif problem.status_code == Problem.TOO_MANY.status:
+        body = _BUSY.format(seconds=problem.headers["Retry-After"])
+        response = html_page("One moment, please", body, status=problem.status_code)
+    elif "results_path" not in g:
+        response = html_page("This link does not work", _UNKNOWN, status=problem.status_code)
+    else:
+        body = _REFUSED.format(detail=escape(error.detail), path=escape(g.results_path))
+        response = html_page("This was not accepted", body, status=problem.status_code)
+    if "Retry-After" in problem.headers:
+        response.headers["Retry-After"] = problem.headers["Retry-After"]
+    response.vary.add("Accept")
+    return response
+
+
+def _broken(error: Exception) -> Response:
+    """Render an unexpected error; the log line has its type and code location."""
+    problem = problems.from_unexpected(error)
+    if not wants_page():
+        return problem
+    return html_page("That did not work", _BROKEN, status=problem.status_code)
