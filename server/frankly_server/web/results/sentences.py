@@ -2,7 +2,7 @@
 """Sentences that explain estimates and their reliability.
 
 Comparisons have a simultaneous level over all comparisons of their kind (Bonferroni), because the
-same data determine which comparison is shown.
+same data determine which comparison is shown. Figures are rounded as in the tables, by `Shown`.
 """
 
 import math
@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from frankly_analyst.comparisons import p_text
-from frankly_analyst.plots import NUMBER, figure, interval
+from frankly_analyst.plots import NUMBER
 from frankly_analyst.request import ANSWERED
+from frankly_analyst.request import MEAN as MEAN_OF_GROUPS
+from frankly_analyst.shown import Shown
 from frankly_protocol.questions import MEAN
 
+from frankly_server.analysis.periods import DAYS, PERIODS
 from frankly_server.estimate.margins import normal_quantile, widened
 from frankly_server.scales import MEDIAN
 
@@ -23,7 +26,7 @@ FLAGS: Final = {
     "imprecise": "The interval reaches farther from the estimate than two thirds of it: too uncertain for most uses.",
     "not_identifiable": "Some figures of this question cannot be estimated, however many reports come in.",
     "reports_do_not_fit": "The mechanism hardly ever produces such reports: a fault, fake reports, or rare chance.",
-    "margin_too_wide": "The interval's half-width exceeds the range of possible values: it says almost nothing.",
+    "margin_too_wide": "The interval reaches farther than all possible values are apart: it says almost nothing.",
     "few_informative": "Fewer than 5 reports differ from the most common one here: the interval rests on very few.",
     "ill_conditioned": "The mechanism hardly shows some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
@@ -42,11 +45,13 @@ FLAGS: Final = {
     "privacy_part_negative": "The part of the error due to privacy could not be separated.",
     "sampling_part_negative": "The part of the error due to sampling could not be separated; it is small.",
 }
-_PEOPLE: Final = {"": "all who took part", ANSWERED: "those who answered it"}
+_PEOPLE: Final = {"": ("all", "who took part"), ANSWERED: ("those", "who answered it")}
 """Whose shares these are, by the request's `percent`; whoever prefers not to say has taken part."""
+_BEYOND: Final = 1e-9  # a share counts as impossible only if it is, not by its binary error
 _DIFFER: Final = 0.05
 """Below this p-value the page says that completion differs."""
-_MAX_STATED = 3  # the sentences mention at most this many shares or differences
+MOST_STATED: Final = 3
+"""Largest number of shares or differences that the sentences mention, unless there is one more."""
 _WARNED: Final = (
     "outside_unit_interval",
     "imprecise",
@@ -88,9 +93,9 @@ def sentences_of(
             (), ("This question's shares cannot be estimated, however many answers come in.",)
         )
     # One more sentence is shorter than a note that one row is left out.
-    stated_rows = rows if len(rows) <= _MAX_STATED + 1 else rows[:_MAX_STATED]
-    population_text = _PEOPLE.get(percent or "", "those with the answer after the bar")
-    share_sentences = [_share(row, language, population_text) for row in stated_rows]
+    stated_rows = rows if len(rows) <= MOST_STATED + 1 else rows[:MOST_STATED]
+    population_text = _population(percent, question.get("by"))
+    share_sentences = [_share(row, language, population_text, percent) for row in stated_rows]
     lost = [_label(row, language) for row in question["rows"] if _is_lost(row)]
     findings = (
         *share_sentences,
@@ -100,18 +105,20 @@ def sentences_of(
             else []
         ),
         *_ranking(question, level, language),
-        *_versions(rows[0], population_text if percent else "all who took part"),
+        *_versions(rows[0]),
     )
-    return Sentences(findings, (*_limits(rows, language), *_flags(rows)))
+    return Sentences(findings, (*_limits(rows, language), *_flags(rows, language)))
 
 
 def completion_words(completion: Mapping[str, Any]) -> str:
     """Return a sentence about the test that giving up does not depend on what a device draws."""
     p = completion["test"]["p"]
     if p is None:
+        if completion["parts"] and all(part["chance"] == 1 for part in completion["parts"]):
+            return "Every report is about every question, so there is nothing to test."
         return "There are too few reports to test this."
     if p >= _DIFFER:
-        return f"The differences are no larger than chance often makes them ({p_text(p)})."
+        return f"Chance makes differences as large as these in at least 5 of 100 surveys ({p_text(p)})."
     drawn = "people gave up more often at some questions, or where more were asked, or reports are forged"
     whole = (
         "devices do not follow the document, or reports are forged; people cannot be the cause, "
@@ -124,35 +131,85 @@ def completion_words(completion: Mapping[str, Any]) -> str:
 
 
 def group_sentences(
-    comparisons: Sequence[Mapping[str, Any]], group_name: Callable[[str], str], language: str
+    comparisons: Sequence[Mapping[str, Any]],
+    group_name: Callable[[str], str],
+    language: str,
+    *,
+    tested_words: str = "tested",
+    most: int = MOST_STATED,
 ) -> tuple[str, ...]:
     """Return sentences about differences between groups, from comparisons of the analysis.
 
     comparisons : rows of comparisons with simultaneous intervals. group_name : function from a
-    group's label to its name.
+    group's label to its name. tested_words : which differences these are. most : number of differences that are
+    stated, if there are more than one more.
     """
-    tested = [row for row in comparisons if row["low_all"] is not None]
+    # A weighted sum of groups has no reference, and is no difference between two of them.
+    pairs = _without_complements([row for row in comparisons if row["reference"]])
+    tested = [row for row in pairs if row["low_all"] is not None]
     if not tested:
         return ()
-    # Two shares sum to 1, so one of them determines the other.
-    choices = list(dict.fromkeys(row["choice"] for row in tested))
-    shown = [row for row in tested if len(choices) != 2 or row["choice"] == choices[-1]]
-    differences = []
-    for row in shown:
-        ends = (row["low_all"], row["high_all"])
-        higher, lower = row["by"], row["reference"]
-        if ends[1] < 0:
-            ends, (higher, lower) = (-ends[1], -ends[0]), (lower, higher)
-        if ends[0] > 0:
-            sentence = (
-                f"{_label(row, language)} is more common in {_quoted(group_name(higher))} than in "
-                f"{_quoted(group_name(lower))}, by {_points(*ends)}."
-            )
-            differences.append((abs(row["difference"]), sentence))
-    if not differences:
-        return ("No difference between them is distinguishable from noise.",)
-    return tuple(
-        sentence for _, sentence in sorted(differences, key=lambda pair: -pair[0])[:_MAX_STATED]
+    clear = [row for row in tested if row["low_all"] > 0 or row["high_all"] < 0]
+    clear.sort(key=lambda row: -abs(row["difference"]))
+    # One more sentence is shorter than a note that one difference is left out.
+    stated = clear if len(clear) <= most + 1 else clear[:most]
+    sentences = [_difference(row, group_name, language) for row in stated]
+    if not clear:
+        # Not every pair is tested: of periods, only each with the one before.
+        sentences.append(
+            f"None of the {len(tested)} differences {tested_words} is distinguishable from chance."
+            if len(tested) > 1
+            else f"The one difference {tested_words} is not distinguishable from chance."
+        )
+    elif len(clear) > len(stated):
+        rest = len(clear) - len(stated)
+        sentences.append(f"And {rest} further differences are distinguishable from chance.")
+    untested = len(pairs) - len(tested)
+    if untested:
+        sentences.append(
+            f"Nothing is said of {untested} further {'differences' if untested > 1 else 'difference'}, "
+            "for want of an interval."
+        )
+    return tuple(sentences)
+
+
+def trend_sentences(
+    slopes: Sequence[Mapping[str, Any]], per: str, language: str
+) -> tuple[str, ...]:
+    """Return sentences about straight lines through the groups, from a trend of the analysis.
+
+    slopes : its rows, whose differences are those of one `per`, such as a month.
+    """
+    tested = [row for row in _without_complements(slopes) if row["low_all"] is not None]
+    clear = [row for row in tested if row["low_all"] > 0 or row["high_all"] < 0]
+    clear.sort(key=lambda row: -abs(row["difference"]))
+    if tested and not clear:
+        return ("No rise or fall along a straight line is distinguishable from chance.",)
+    sentences = []
+    for row in clear[: MOST_STATED + 1]:
+        low, high = sorted((abs(row["low_all"]), abs(row["high_all"])))
+        moves = "rises" if row["low_all"] > 0 else "falls"
+        what, by = (
+            (f"The {row['choice']}", Shown.of(low, low, high, NUMBER).ends)
+            if row["unit"] == NUMBER
+            else (_label(row, language), _points(low, high))
+        )
+        sentences.append(f"{what} {moves} by {by} a {per}, along a straight line.")
+    return tuple(sentences)
+
+
+def association_sentence(test: Mapping[str, Any] | None) -> str:
+    """Return whether two questions' answers depend on each other, from the test of the analysis."""
+    if test is None or test["p"] is None:
+        return "Whether the answers to the two questions depend on each other cannot be tested."
+    if test["p"] >= _DIFFER:
+        return (
+            "A relation between the answers to the two questions is not distinguishable from chance "
+            f"({p_text(test['p'])})."
+        )
+    return (
+        "The answers to the two questions are related: if they were not, chance would make differences as large as "
+        f"these in fewer than 5 of 100 surveys ({p_text(test['p'])})."
     )
 
 
@@ -161,14 +218,12 @@ def scale_sentences(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     named = {row["choice"]: row for row in rows}
     mean, median, sentences = named.get(MEAN), named.get(MEDIAN), []
     if mean is not None and None not in (mean["estimate"], mean["low"]):
-        ends = interval(mean["low"], mean["high"], NUMBER)
-        sentences.append(
-            f"Mean of the answers with a score: {figure(mean['estimate'], NUMBER)} ({ends})."
-        )
+        shown = Shown.of(mean["estimate"], mean["low"], mean["high"], NUMBER)
+        sentences.append(f"Mean of the answers with a score: {shown.text} ({shown.ends}).")
     if median is not None and median["estimate"] is not None:
-        ends = interval(median["low"], median["high"], NUMBER)
+        shown = Shown.exact(median["estimate"], median["low"], median["high"])
         what = "Median of the answers with a score:" if mean else "The median's range begins at"
-        sentences.append(f"{what} {figure(median['estimate'], NUMBER)} ({ends}).")
+        sentences.append(f"{what} {shown.text} ({shown.ends}).")
     return tuple(sentences)
 
 
@@ -176,12 +231,12 @@ def interval_words(low: float, high: float) -> str:
     """Return a share's interval in words, with its ends rounded outwards."""
     if low <= 0 and high >= 1:
         return "anything from none to all (nothing can be said)"
+    shown = Shown.of(low, low, high, possible=(0.0, 1.0))
     if low <= 0:
-        return f"at most {_up(high, high)}%"
+        return f"at most {shown.high_text}"
     if high >= 1:
-        return f"at least {_down(low, 1 - low)}%"
-    width = high - low
-    return f"between {_down(low, width)}% and {_up(high, width)}%"
+        return f"at least {shown.low_text}"
+    return f"between {shown.low_text} and {shown.high_text}"
 
 
 def flag_words(flag: str) -> str:
@@ -191,43 +246,56 @@ def flag_words(flag: str) -> str:
 
 def _is_lost(row: Mapping[str, Any]) -> bool:
     """Return True for a figure that no number of reports can estimate."""
-    return row["estimate"] is None and "not_identifiable" in row["flags"]
+    # Once a figure of a question is lost, all its rows have that flag, also a ratio whose denominator is
+    # estimated as zero, which more reports may change.
+    flags = row["flags"]
+    return row["estimate"] is None and "not_identifiable" in flags and "unbounded" not in flags
 
 
-def _share(row: Mapping[str, Any], language: str, population_text: str) -> str:
+def _population(percent: str | None, by: Mapping[str, str] | None) -> str:
+    """Return the people whose shares these are. by : the group and the period, None for everybody."""
+    quantity, who = _PEOPLE.get(percent or "", ("those", "with the answer after the bar"))
+    kinds = {"period" if name in (*PERIODS, DAYS) else "group" for name in by or {}}
+    within = f" in this {' and '.join(sorted(kinds))}" if kinds else ""
+    return f"{quantity}{within} {who}"
+
+
+def _share(row: Mapping[str, Any], language: str, population_text: str, percent: str | None) -> str:
     label = _label(row, language)
     if "interval_unknown" in row["flags"]:
         return f"{label}: there is an estimate, but how far it may be off is unknown."
     if row["low"] is None:
-        return f"{label}: nothing can be said, as perhaps nobody has the answer after the bar."
-    if row["low"] >= 1 or row["high"] <= 0:
-        return f"{label}: the estimate lies beyond what is possible; read it as {'all' if row['low'] >= 1 else 'none'}."
+        nobody = "answered it" if percent == ANSWERED else "has the answer after the bar"
+        return f"{label}: nothing can be said, as perhaps nobody {nobody}."
+    if row["low"] > 1 + _BEYOND or row["high"] < -_BEYOND:
+        nearest = "all" if row["low"] > 1 else "none"
+        return f"{label}: the interval lies beyond what is possible; read it as {nearest}."
     return f"{label}: {interval_words(row['low'], row['high'])} of {population_text}."
 
 
-def _versions(row: Mapping[str, Any], population_text: str) -> Iterator[str]:
-    """Yield a sentence on the test for differences between the combined versions.
-
-    population_text : the people whose shares are estimated.
-    """
+def _versions(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a sentence on the test for differences between the combined versions."""
     p = row["versions_p"]
     if p is None:
         return
-    chance = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
     if "versions_differ" in row["flags"]:
         yield (
-            f"The versions of the survey differ by more than chance usually explains ({chance}). These "
-            f"are the shares of {population_text}, in all versions; look at each version separately."
+            f"The versions of the survey differ by more than chance usually explains ({p_text(p)}). These "
+            "figures are of all versions together; look at each version separately."
         )
     else:
-        yield f"No difference between the versions of the survey is distinguishable from noise ({chance})."
+        # One test of all versions: two of them may still differ by more than a test of these two allows.
+        yield (
+            "Taken together, the differences between the versions of the survey are not distinguishable "
+            f"from noise ({p_text(p)})."
+        )
 
 
 def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterator[str]:
     """Yield the most common answer, or the answers that are too close for a ranking."""
     covariance, rows = question["covariance"], question["rows"]
-    # Without some share, the most common answer is not known.
-    if covariance is None or len(rows) < 2 or any(row["estimate"] is None for row in rows):
+    # Without some share or its error, the most common answer is not known.
+    if covariance is None or len(rows) < 2 or any(row["low"] is None for row in rows):
         return
     pairs = math.comb(len(rows), 2)
     order = sorted(range(len(rows)), key=lambda i: -rows[i]["estimate"])
@@ -243,11 +311,13 @@ def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterat
     if not unclear and gap is not None:
         yield f"{best} is the most common answer: {_points(*gap[:2])} ahead of {_label(rows[gap[2]], language)}."
     elif len(unclear) == len(rows) - 1 and len(rows) > 2:
-        yield "Which answer is the most common is unclear: the differences are within the noise."
+        # Of the others, one may be ahead of another by more than the noise.
+        yield f"Which answer is the most common is unclear: the lead of {best} over each other is within the noise."
     else:
-        names = [best, *(_label(rows[i], language) for i in unclear[:_MAX_STATED])]
-        suffix = " and others" if len(unclear) > _MAX_STATED else ""
-        yield f"Which of {', '.join(names[:-1])} and {names[-1]}{suffix} is more common is unclear."
+        names = [best, *(_label(rows[i], language) for i in unclear[:MOST_STATED])]
+        suffix = " and others" if len(unclear) > MOST_STATED else ""
+        more = "more" if len(unclear) == 1 else "most"
+        yield f"Which of {', '.join(names[:-1])} and {names[-1]}{suffix} is {more} common is unclear."
 
 
 def _ahead(
@@ -307,13 +377,19 @@ def _limits(rows: Sequence[Mapping[str, Any]], language: str) -> Iterator[str]:
     if shifts:
         yield (
             "If one report in a hundred were fake, a share could be off by up to "
-            f"{_number(100 * max(shifts))} points."
+            f"{_up(100 * max(shifts))} points."
         )
 
 
-def _flags(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    present = {flag for row in rows for flag in row["flags"]}
-    yield from (flag_words(flag) for flag in _WARNED if flag in present)
+def _flags(rows: Sequence[Mapping[str, Any]], language: str) -> Iterator[str]:
+    for flag in _WARNED:
+        flagged = [_label(row, language) for row in rows if flag in row["flags"]]
+        words = flag_words(flag)
+        if len(flagged) == len(rows):
+            yield words
+        elif flagged:
+            # A warning on one answer must not be read as one on the others.
+            yield f"{', '.join(flagged)}: {words[0].lower()}{words[1:]}"
 
 
 def _label(row: Mapping[str, Any], language: str) -> str:
@@ -324,29 +400,56 @@ def _quoted(text: str) -> str:
     return f"“{text}”"
 
 
-def _points(low: float, high: float) -> str:
-    width = min(high, 1.0) - low
-    return (
-        f"{_down(low, width)} to {_up(min(high, 1.0), width)} percentage points"
-        if width > 0
-        else "100 percentage points"
+def _without_complements(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows without those that the other choice of the same two groups determines."""
+    together: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        together.setdefault((row["by"], row["reference"]), []).append(row)
+    kept = []
+    for of_pair in together.values():
+        # Two rows may also be what is left of three, one of which cannot be estimated.
+        if len(of_pair) == 2 and abs(sum(row["difference"] for row in of_pair)) < _BEYOND:
+            kept.append(max(reversed(of_pair), key=lambda row: row["low_all"] is not None))
+        else:
+            kept += of_pair
+    return kept
+
+
+def _difference(row: Mapping[str, Any], group_name: Callable[[str], str], language: str) -> str:
+    """Return the sentence about a difference whose simultaneous interval excludes 0."""
+    low, high = row["low_all"], row["high_all"]
+    higher, lower = (
+        # The mean of the groups is no group, so it has no name.
+        "all groups together" if name == MEAN_OF_GROUPS else _quoted(group_name(name))
+        for name in (row["by"], row["reference"])
     )
+    if high < 0:
+        (low, high), (higher, lower) = (-high, -low), (lower, higher)
+    if row["unit"] == NUMBER:
+        ends = Shown.of(low, low, high, NUMBER).ends
+        return f"The {row['choice']} is higher in {higher} than in {lower}, by {ends}."
+    return f"{_label(row, language)} is more common in {higher} than in {lower}, by {_points(low, high)}."
 
 
-def _digits(width: float) -> int:
-    return 0 if width >= 0.03 else 1 if width >= 0.003 else 2
+def _points(low: float, high: float) -> str:
+    if low >= 1:
+        return "100 percentage points"
+    shown = Shown.of(low, low, high, possible=(-1.0, 1.0))
+    ends = dict.fromkeys(text.removesuffix("%") for text in (shown.low_text, shown.high_text))
+    if float(next(iter(ends))) == 0:
+        # A difference is not said to be perhaps none: its lower end has a digit that is not zero, if two decimals do.
+        digits = next((d for d in (1, 2) if math.floor(low * 10 ** (d + 2) + _BEYOND)), None)
+        high_text = list(ends)[-1]
+        if digits is None:
+            return f"at most {high_text} percentage points"
+        ends = dict.fromkeys(
+            [f"{math.floor(low * 10 ** (digits + 2) + _BEYOND) / 10**digits:.{digits}f}", high_text]
+        )
+    return f"{' to '.join(ends)} percentage points"
 
 
-def _down(share: float, width: float) -> str:
-    scale = 10 ** _digits(width)
-    # 1e-9, so that the binary error of a share such as 0.29 does not change the last digit.
-    return f"{math.floor(100 * share * scale + 1e-9) / scale:.{_digits(width)}f}"
-
-
-def _up(share: float, width: float) -> str:
-    scale = 10 ** _digits(width)
-    return f"{math.ceil(100 * share * scale - 1e-9) / scale:.{_digits(width)}f}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}" if value >= 0.95 else f"{value:.2f}"
+def _up(points: float) -> str:
+    """Return a number of points that must not be exceeded, rounded up."""
+    digits = 1 if points >= 0.95 else 2
+    # As in `Shown`: the binary error of a number does not change its last digit.
+    return f"{math.ceil(points * 10**digits - _BEYOND) / 10**digits:.{digits}f}"

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from frankly_server.estimate.margins import widened
-from frankly_server.web.admin.estimates_sentences import (
+from frankly_server.web.results.sentences import (
     flag_words,
     group_sentences,
     interval_words,
+    scale_sentences,
     sentences_of,
 )
 
@@ -47,7 +48,8 @@ def test_an_interval_in_words_contains_the_interval(seed: int) -> None:
     assert stated_high >= min(high, 1) - 1e-9
     # The interval in words is wider by less than one percentage point on each side, or a tenth for
     # a narrow interval.
-    assert stated_high - stated_low <= min(high, 1) - max(low, 0) + 0.02 + 1e-9
+    possible = max(0.0, min(high, 1) - max(low, 0))
+    assert stated_high - stated_low <= possible + 0.02 + 1e-9
 
 
 def z(level: float, comparisons: int) -> float:
@@ -92,7 +94,8 @@ def test_a_lead_is_stated_exactly_where_all_comparisons_hold_together(seed: int)
 
 def compared(choice: str, difference: float, half: float) -> dict[str, Any]:
     return {"choice": choice, "label": {"en": choice}, "by": "r=n", "reference": "r=s",
-            "difference": difference, "low_all": difference - half, "high_all": difference + half}  # fmt: skip
+            "unit": "share", "difference": difference,
+            "low_all": difference - half, "high_all": difference + half}  # fmt: skip
 
 
 @pytest.mark.parametrize("apart", [-0.4, -0.05, 0.05, 0.4])
@@ -100,7 +103,7 @@ def test_groups_differ_only_beyond_the_error_of_all_comparisons(apart: float) ->
     rows = [compared("no", -apart, 0.1), compared("yes", apart, 0.1)]
     (sentence,) = group_sentences(rows, {"r=n": "North", "r=s": "South"}.__getitem__, "en")
     if abs(apart) < 0.1:
-        assert sentence == "No difference between them is distinguishable from noise."
+        assert sentence == "The one difference tested is not distinguishable from chance."
     else:
         higher, lower = ("North", "South") if apart > 0 else ("South", "North")
         start = f"“yes” is more common in “{higher}” than in “{lower}”, by"
@@ -110,6 +113,54 @@ def test_groups_differ_only_beyond_the_error_of_all_comparisons(apart: float) ->
 def test_differences_without_simultaneous_intervals_are_not_reported() -> None:
     row = compared("yes", 0.4, 0.1) | {"low_all": None, "high_all": None}
     assert group_sentences([row], str, "en") == ()
+
+
+def test_a_difference_without_an_interval_is_not_called_indistinguishable() -> None:
+    unknown = compared("often", 0.4, 0.1) | {"low_all": None, "high_all": None}
+    rows = [compared("no", -0.05, 0.1), compared("yes", 0.02, 0.1), unknown]
+    assert group_sentences(rows, str, "en") == (
+        "None of the 2 differences tested is distinguishable from chance.",
+        "Nothing is said of 1 further difference, for want of an interval.",
+    )
+
+
+def test_differences_that_are_not_stated_are_counted() -> None:
+    """Of three choices, the last one cannot be estimated: neither of the others follows from the other."""
+    rows = [
+        compared(choice, difference, 0.01) | {"by": f"r={group}"}
+        for group in "abc"
+        for choice, difference in (("no", 0.3), ("yes", -0.1))
+    ]
+    *stated, rest = group_sentences(rows, str, "en")
+    assert len(stated) == 3
+    assert rest == "And 3 further differences are distinguishable from chance."
+    assert len(group_sentences(rows[:4], str, "en")) == 4
+
+
+def test_the_mean_of_the_groups_has_no_name_and_a_weighted_sum_no_sentence() -> None:
+    mean = compared("yes", 0.4, 0.1) | {"reference": "mean"}
+    total = compared("yes", 0.4, 0.1) | {"by": "+1 × n -1 × s", "reference": ""}
+    assert group_sentences([mean, total], {"r=n": "North"}.__getitem__, "en") == (
+        "“yes” is more common in “North” than in all groups together, by 30 to 50 percentage points.",
+    )
+
+
+def test_shares_of_a_group_or_a_period_are_not_those_of_all() -> None:
+    for by, people in (
+        (None, "all who took part"),
+        ({"region": "north"}, "all in this group who took part"),
+        ({"week": "2026-W01"}, "all in this period who took part"),
+        ({"region": "north", "month": "2026-05"}, "all in this group and period who took part"),
+    ):
+        words = sentences_of(question({"yes": 0.5}, 0.05, by=by), 0.95, "en").findings[0]
+        assert words == f"“yes”: between 40% and 60% of {people}."
+
+
+def test_a_median_is_one_of_the_numbers_of_the_scale() -> None:
+    one = {"choice": "median", "estimate": 12345.5, "low": 1000.0, "high": 125000.0}
+    assert scale_sentences([one]) == ("The median's range begins at 12345.5 (1000 to 125000).",)
+    mean = {"choice": "mean", "estimate": 2.2, "low": 1.94, "high": 2.46}
+    assert scale_sentences([mean])[0] == "Mean of the answers with a score: 2.20 (1.94 to 2.46)."
 
 
 def test_limits_state_costs_of_privacy_effects_of_fakes_and_errors_once() -> None:
@@ -129,7 +180,7 @@ def test_limits_state_costs_of_privacy_effects_of_fakes_and_errors_once() -> Non
 def test_an_impossible_estimate_is_read_as_the_nearest_possible() -> None:
     low = {"rows": [row("yes", -0.3, 0.1), row("no", 1.3, 0.1)], "covariance": None}
     findings = " ".join(sentences_of(low, 0.95, "en").findings)
-    assert "“yes”: the estimate lies beyond what is possible; read it as none." in findings
+    assert "“yes”: the interval lies beyond what is possible; read it as none." in findings
     assert "read it as all" in findings
 
 
@@ -153,7 +204,10 @@ def test_indistinguishable_versions_are_not_called_equal() -> None:
         row_fields | {"versions_p": 0.41, "flags": ["pooled"]}
         for row_fields in question_result["rows"]
     ]
-    expected = "No difference between the versions of the survey is distinguishable from noise (p = 0.410)."
+    expected = (
+        "Taken together, the differences between the versions of the survey are not distinguishable from "
+        "noise (p = 0.410)."
+    )
     assert sentences_of(question_result, 0.95, "en").findings[-1] == expected
 
 
@@ -195,10 +249,23 @@ def test_estimates_without_a_number_or_an_error_are_described() -> None:
     assert any("no interval: its error is unknown" in limit for limit in sentences.limits)
 
 
-def test_versions_that_differ_are_about_those_of_the_row() -> None:
-    rows = [row("yes | often", 0.5, 0.05, versions_p=0.001, flags=["pooled", "versions_differ"])]
-    last_finding = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings[-1]
-    assert "the shares of those with the answer after the bar, in all versions" in last_finding
+def test_a_ratio_without_a_denominator_is_not_lost_for_ever() -> None:
+    """The question has other figures that cannot be estimated, so all its rows have that flag."""
+    numbers = {"estimate": None, "low": None, "high": None}
+    ratio = row("yes | often", 0, 0, flags=["not_identifiable", "unbounded"]) | numbers
+    findings = sentences_of({"rows": [ratio], "covariance": None}, 0.95, "en", "row").findings
+    assert findings == (
+        "“yes | often”: nothing can be said, as perhaps nobody has the answer after the bar.",
+    )
+
+
+def test_the_largest_effect_of_fakes_is_rounded_up() -> None:
+    limits = sentences_of(question({"no": 0.7, "yes": 0.3}, 0.02), 0.95, "en").limits
+    assert "up to 2.0 points" in limits[1]
+    rows = [row("no", 0.7, 0.02, poisoning_up=0.02001)]
+    assert (
+        "up to 2.1 points" in sentences_of({"rows": rows, "covariance": None}, 0.95, "en").limits[1]
+    )
 
 
 def test_shares_that_are_not_identifiable_are_reported() -> None:
@@ -250,5 +317,5 @@ def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
     ).findings
     assert (
         findings[-1]
-        == "“yes” is the most common answer: 96 to 100 percentage points ahead of “no”."
+        == "“yes” is the most common answer: 96.0 to 100.0 percentage points ahead of “no”."
     )
