@@ -178,7 +178,11 @@ def test_arrows_hold_for_random_mechanisms(arrow: Arrow, full: bool) -> None:
             assert level is not None
             assert level <= bound
 
-    tried()
+    # Conditions of some arrows hold for few mechanisms; chance must not decide whether there are three of these.
+    for _ in range(20):
+        tried()
+        if bounded >= 3:
+            break
     assert bounded >= 3
 
 
