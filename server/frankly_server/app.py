@@ -33,6 +33,7 @@ from frankly_server.web import (
     problems,
     public,
     reading,
+    shared_results,
 )
 from frankly_server.web.admin import blueprint as admin_pages
 from frankly_server.web.management import models as management_models
@@ -106,6 +107,7 @@ def create_app(
     app.register_blueprint(management.blueprint(bound, allowed))
     app.register_blueprint(hosted.blueprint(bound))
     app.register_blueprint(front.blueprint())
+    app.register_blueprint(shared_results.blueprint(bound, allowed))
     app.register_blueprint(admin_pages(bound))
     _add_description(app)
     receiving = Receiving(app, bound.intake, allowed.reports, settings.report_limit_bytes)

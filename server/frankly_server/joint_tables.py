@@ -6,6 +6,7 @@ from itertools import combinations
 from math import ceil, floor
 from typing import Final
 
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 
@@ -32,6 +33,17 @@ def estimable_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
         if known[alike]:
             estimable.append(pair)
     return estimable
+
+
+def comparable_pairs(document: SurveyDocument) -> list[tuple[str, str]]:
+    """Return the pairs of questions, by id, whose joint table can be estimated, in the document's order."""
+    barred: set[tuple[str, str]] = set()
+    for block in document.blocks:
+        if isinstance(block.mechanism, AgreementMechanism):
+            ids = [question.id for question in block.questions]
+            possible = {(ids[i], ids[j]) for i, j in estimable_pairs(block.mechanism)}
+            barred |= set(combinations(ids, 2)) - possible
+    return [pair for pair in combinations(document.questions, 2) if pair not in barred]
 
 
 def excess_in_words(value: float, bound: float) -> str:

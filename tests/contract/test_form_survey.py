@@ -22,8 +22,8 @@ from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.surveys import Surveys
 from frankly_server.surveys.definition import parse_definition
-from frankly_server.web.admin.estimates_query import Asked as Query
-from frankly_server.web.admin.estimates_sections import names_of, sections_of
+from frankly_server.web.results.asked import Asked as Query
+from frankly_server.web.results.sections import names_of, sections_of
 
 from tests.contract.conftest import FILE, made_up
 from tests.frankly_protocol.samples import NOW

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wanted figures: refused, or estimated without bias and shown by name, for random survey files."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_analyst.shown import Shown
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
@@ -28,8 +30,8 @@ from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import Place, _form_question, draft_document, draft_part
 from frankly_server.surveys.preview import stated_of, wanted_plan
 from frankly_server.surveys.trial import expectations
-from frankly_server.web.admin.estimates_query import Asked
-from frankly_server.web.admin.estimates_sections import names_of, sections_of
+from frankly_server.web.results.asked import Asked
+from frankly_server.web.results.sections import names_of, sections_of
 
 from tests.frankly_protocol.samples import NOW
 from tests.refusals import refusal
@@ -493,4 +495,49 @@ def test_the_page_shows_each_version_its_own_figure() -> None:
         p, numbers = shares_of(one.document, Random(size - 3))["a"], (0, 1, 2, 10)
         mean = float(sum(n * share for n, share in zip(numbers, p, strict=False)))
         assert shown[size][0] == pytest.approx(mean, abs=1e-9)
-        assert f": {mean:.4g} (" in shown[size][1]
+        stated = re.search(r": ([\d.]+) \(", shown[size][1])
+        assert stated
+        assert float(stated[1]) == pytest.approx(mean, abs=1e-5)
+
+
+def test_groups_of_a_scale_are_shown_and_compared_by_their_means() -> None:
+    """Two versions whose scales end at 2 and at 10: a mean is cut to what is possible in some version only."""
+    received = _versions(scores("0", "1", "2"), scores("5", "7", "10"))
+    fields = {"by": "version", "compare": "all"}
+    answers = [
+        estimates_json("ab" * 16, received, Request.from_json({**fields, "targets": targets}))
+        for targets in ("shares", "scales")
+    ]
+    names = names_of([one.document for one in received])
+    asked = Asked(by="version")
+    (section,) = sections_of(answers[0], asked, names, answers[1])
+    means = section.of_means()
+    rows = [one["rows"][0] for one in answers[1]["questions"]]
+    assert [row["choice"] for row in rows] == ["mean", "mean"]
+    assert [row.estimate for row in means.figures] == [row["estimate"] for row in rows]
+    assert rows[1]["estimate"] > 2
+    chart = means.chart()
+    assert chart is not None
+    for row in rows:
+        shown = Shown.of(row["estimate"], row["low"], row["high"], "number", (0.0, 10.0))
+        assert f"{shown.text}, from {shown.ends}" in chart
+    # The numbers of both scales are on the axis, and what is downloaded is what is drawn.
+    assert re.findall(r'middle"[^>]*>([^<]*)<', chart)[-1] == "10"
+    assert [one["rows"] for one in means.found] == [[row] for row in rows]
+    (difference,) = [
+        row
+        for entry in answers[1]["comparisons"]
+        for row in entry["rows"]
+        if row["choice"] == "mean"
+    ]
+    assert difference["low_all"] > 0
+    ends = Shown.of(
+        difference["low_all"], difference["low_all"], difference["high_all"], "number"
+    ).ends
+    assert means.differences.short == (
+        f"The mean is higher in “version 2” than in “version 1”, by {ends}.",
+    )
+    assert (
+        sections_of(answers[0], asked, names)[0].of_means()
+        == sections_of(answers[0], asked, names)[0]
+    )

@@ -188,10 +188,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("the columns of the CSV of estimates", "frankly_analyst.rows:Estimate"),
         ("the CSV file for people with a spreadsheet", "frankly_analyst.formats:to_spreadsheet"),
         ("which warnings (flags) an estimate has", "frankly_server.estimate.flags:row_flags"),
-        (
-            "the sentences of the estimates page",
-            "server/frankly_server/web/admin/estimates_sentences.py",
-        ),
+        ("the sentences of the estimates page", "server/frankly_server/web/results/sentences.py"),
         (
             "the minimum number of reports for an estimate; below it the status is `insufficient`, with HTTP 200",
             "frankly_server.analysis.result:estimates_json",
@@ -341,7 +338,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("which keys may sign a backup", "frankly_server.keys.backup_signature:signers_of"),
         (
             "in which order migrations run (`down_revision` of each script)",
-            "migrations/versions/0105_initial.py",
+            "migrations/versions/0106_initial.py",
         ),
         ("what an auditor of the log checks", "frankly_server.log.audit:audit"),
         (

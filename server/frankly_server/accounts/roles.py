@@ -4,7 +4,7 @@
 from typing import Final
 
 ROLES: Final = ("viewer", "analyst", "admin", "owner")
-"""viewer : sees surveys, their answers as numbers, links and estimates. analyst : also downloads estimates.
+"""viewer : sees surveys, their answers as numbers, links and results. analyst : also downloads all figures.
 admin : also creates surveys and API keys. owner : also manages accounts, reads the audit trail."""
 
 

@@ -17,7 +17,7 @@ from frankly_protocol.explanation.label import of_answers
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN
 
-from frankly_server.joint_tables import estimable_pairs, excess_in_words
+from frankly_server.joint_tables import comparable_pairs, excess_in_words
 from frankly_server.surveys.asked import asked_in_words
 from frankly_server.surveys.devices import warnings_of
 from frankly_server.surveys.live import expected_pending
@@ -270,14 +270,8 @@ def _pairs(document: SurveyDocument, explanation: Explanation) -> str:
     every = list(combinations(document.questions, 2))
     if not every:
         return ""
-    barred: set[tuple[str, str]] = set()
-    for block in document.blocks:
-        if isinstance(block.mechanism, AgreementMechanism):
-            ids = [question.id for question in block.questions]
-            possible = {(ids[i], ids[j]) for i, j in estimable_pairs(block.mechanism)}
-            barred |= set(combinations(ids, 2)) - possible
-    comparable = [pair for pair in every if pair not in barred]
-    if not barred:
+    comparable = comparable_pairs(document)
+    if len(comparable) == len(every):
         return "Any two questions can be compared: results then have a table of both."
     if not comparable:
         return (

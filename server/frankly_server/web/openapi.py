@@ -36,6 +36,7 @@ _PATHS: Final = {
     for name, pattern in {
         "digest": DIGEST.pattern,
         "prefix": "[A-Za-z0-9_-]{8}",
+        "secret": "[A-Za-z0-9_-]{43}",
         **dict.fromkeys(("survey_id", "job_id", "account_id"), HEX128.pattern),
     }.items()
 }

@@ -6,10 +6,13 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
 
+from frankly_analyst.charts import WIDTH
 from frankly_sdk import Client
 from frankly_server.accounts.sessions import person_of
-from frankly_server.web.admin.estimates_sentences import sentences_of
+from frankly_server.web.results.sentences import sentences_of
 from playwright.sync_api import Page
 
 from tests.browser.admin.conftest import PASSWORD, Desk
@@ -25,6 +28,7 @@ NO_PAGES = {
     "/admin/surveys/<survey_id>/preview/draft",
     "/admin/surveys/<survey_id>/estimates/download",
     "/admin/surveys/<survey_id>/qr.png",
+    "/admin/surveys/<survey_id>/results/<chart>",
 }
 
 
@@ -45,6 +49,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     _estimates_wait(desk)
     _answer(desk, link, snippets)
     _see_answers(desk)
+    _share_results(desk)
     _run(desk)
     _set_a_rule(desk)
     _set_webhook(desk)
@@ -109,6 +114,47 @@ def _see_answers(desk: Desk) -> None:
     assert desk.services.releasing.release() >= 6
     desk.follow(page.get_by_role("link", name="Overview"))
     assert "of all who took part" in page.locator("dl.results").inner_text()
+
+
+def _see_results(desk: Desk) -> None:
+    """Read the results, and take a picture of one with its title; paper has no controls."""
+    page = desk.page
+    desk.follow(page.get_by_role("link", name="Results", exact=True))
+    desk.check("results")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Picture (PNG)").first.click()
+    assert download.value.suggested_filename == "study-habits-1.png"
+    picture = Path(download.value.path()).read_bytes()
+    assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+    # Three pixels for each of the chart's, which has a margin.
+    assert int.from_bytes(picture[16:20], "big") >= 3 * WIDTH
+    page.emulate_media(media="print")
+    for hidden in ("form.show", ".downloads", "nav", "[data-print]", ".result details"):
+        assert not page.locator(hidden).first.is_visible(), hidden
+    assert page.locator(".result svg").first.is_visible()
+    assert page.locator(".on-paper").is_visible()
+    page.emulate_media(media="screen")
+
+
+def _share_results(desk: Desk) -> None:
+    """Give a link to the results, open it, and withdraw it."""
+    page, here = desk.page, urlsplit(desk.page.url).path
+    _see_results(desk)
+    desk.follow(page.get_by_role("link", name="Share by a link"))
+    page.get_by_label("Who gets it?").fill("The board")
+    desk.press("Give a link")
+    desk.check("result-links")
+    shared = urlsplit(page.locator("pre").first.inner_text()).path
+    desk.open(shared)
+    assert page.get_by_role("heading", level=1).inner_text() == "Study habits"
+    assert page.get_by_role("navigation").count() == 0
+    desk.check("shared-results")
+    desk.open(f"{here}/results/links")
+    desk.press("Withdraw the link of The board")
+    assert "withdrawn" in page.locator("main").inner_text()
+    desk.open_refused(shared, 404)
+    desk.check("shared-results-withdrawn", again=True)
+    desk.open(here)
 
 
 def _use_a_second_factor(desk: Desk) -> None:
@@ -250,7 +296,10 @@ def _publish(desk: Desk) -> None:
 
 
 def _estimates_wait(desk: Desk) -> None:
-    desk.follow(desk.page.get_by_role("link", name="Estimates", exact=True))
+    desk.follow(desk.page.get_by_role("link", name="Results", exact=True))
+    assert "6 answers that it needs" in desk.page.locator("main").inner_text()
+    desk.check("results-too-few")
+    desk.follow(desk.page.get_by_role("link", name="All figures and options"))
     assert "6 are needed" in desk.page.locator("main").inner_text()
     desk.check("estimates-too-few")
 
@@ -375,7 +424,8 @@ def _read(desk: Desk, link: str) -> None:
     page = desk.page
     desk.follow(page.get_by_role("link", name="Study habits", exact=True))
     assert page.get_by_role("link", name="API keys").count() == 0
-    desk.follow(page.get_by_role("link", name="Estimates"))
+    desk.follow(page.get_by_role("link", name="Results", exact=True))
+    desk.follow(page.get_by_role("link", name="All figures and options"))
     survey = link.partition("/s/")[2].partition("#")[0]
     answer = desk.services.analysis.estimates(survey)
     for row in answer["questions"][0]["rows"]:
@@ -392,6 +442,7 @@ def _read(desk: Desk, link: str) -> None:
     assert len(findings) >= 2
     assert all(finding in page_text for finding in findings), findings
     desk.check("estimates")
+    page.get_by_text("What to show").click()
     page.get_by_label("Separate by group").select_option(label="Where do you live?")
     page.get_by_label("Confidence").select_option("0.9")
     desk.press("Show")

@@ -106,6 +106,10 @@ def test_state_is_that_of_the_server(site: Site, facts: Facts) -> None:
         "| API keys with the role admin | the same by programs, and counts of released batches | 1 |"
         in text
     )
+    key = site.services.access.create("reader", "a guest", surveys=[site.survey])
+    shared = contents(collect(site.services, "habits"))["access_and_retention.md"].decode()
+    site.services.access.revoke(key[13:21])
+    assert "| API keys with the role reader | whoever has this link to the results page" in shared
     assert (
         f"| Reports below which there are no estimates and counts | {payload(site)['min_reports']} |"
         in text

@@ -36,7 +36,7 @@ STATE = State(
     released=1_234,
     releases=((40, "2026-02-02T00:00:00Z"),) * 13,
     people={"viewer": 21, "analyst": 22, "admin": 23, "owner": 24},
-    api_keys={"viewer": 31, "analyst": 32},
+    api_keys={"reader": 31, "analyst": 32},
     webhook=True,
     estimates_view=True,
 )

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from frankly_server.keys.access import link_secret
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -79,6 +80,7 @@ def test_no_get_request_causes_a_server_error(
         "name": "index.js",
         "job_id": "0" * 32,
         "version": "1",
+        "secret": link_secret(site.services.access.create("reader", "fuzz", surveys=[site.survey])),
     }
 
     @settings(

@@ -50,7 +50,8 @@ def pages(office: Office) -> list[tuple[str, Rule]]:
     return [
         (method, rule)
         for rule in office.app.url_map.iter_rules()
-        if rule.rule.startswith(("/admin/", "/s/", "/sdk/")) and rule.rule not in LEFT_OUT
+        if rule.rule.startswith(("/admin/", "/s/", "/sdk/", "/results/"))
+        and rule.rule not in LEFT_OUT
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"})
     ]
 
@@ -122,6 +123,7 @@ def test_no_request_to_a_page_causes_a_server_error(office: Office, root: Path, 
     path_values = {"survey_id": office.survey, "job_id": office.job, "prefix": office.key,
              "account_id": office.account,
              "version": "1", "number": "1", "question_id": "smokes", "digest": "0" * 16,
+             "secret": office.services.access.create("reader", "x", surveys=[office.survey])[13:],
              "name": "index.js"}  # fmt: skip
     names = field_names(root)
     client, csrf = signed_in(office), ""

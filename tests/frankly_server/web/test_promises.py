@@ -20,6 +20,8 @@ UNVERSIONED = {
     "/health/ready",
     "/metrics",
     "/openapi.json",
+    "/results/{secret}",
+    "/results/{secret}/{name}",
     "/s/{survey_id}",
     "/s/{survey_id}/logo",
 }

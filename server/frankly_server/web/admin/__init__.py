@@ -22,6 +22,8 @@ from frankly_server.web.admin import (
     publish,
     question_page,
     questions,
+    result_links,
+    results,
     sheet,
     sign_in,
     translations,
@@ -65,6 +67,8 @@ def blueprint(services: Services) -> APIBlueprint:
     invitations.add_to(routes, services)
     answers.add_to(routes, services)
     estimates.add_to(routes, services)
+    results.add_to(routes, services)
+    result_links.add_to(routes, services)
     webhook.add_to(routes, services)
     words.add_to(routes)
     return routes

@@ -24,14 +24,14 @@ from frankly_server.surveys.older_versions import older_links
 from frankly_server.surveys.survey_state import MOVES
 from frankly_server.surveys.surveys import ERASED
 from frankly_server.web import actions
-from frankly_server.web.admin.estimates import found_of
-from frankly_server.web.admin.estimates_query import Asked
-from frankly_server.web.admin.estimates_sections import EstimatesTable
 from frankly_server.web.admin.forms import field, takes, ticked
 from frankly_server.web.admin.invitations import qr_code, qr_file
 from frankly_server.web.admin.pages import attempt, go, render
 from frankly_server.web.admin.survey_page import last_events, mine, show, survey_view
 from frankly_server.web.opened_survey import OpenedSurvey
+from frankly_server.web.results.asked import Asked
+from frankly_server.web.results.found import found_of
+from frankly_server.web.results.sections import EstimatesTable
 from frankly_server.web.searching import without_slot
 from frankly_server.web.security import PATH, needs, person
 
@@ -174,7 +174,7 @@ def next_step(survey: OpenedSurvey, n: int, role: str, least: int = 0) -> tuple[
     """
     state, token = survey.state, survey.summary.token
     if survey.summary.version and state != "paused" and n >= max(least, survey.summary.least):
-        return "Read the results", "estimates"
+        return "Read the results", "results"
     if state in ("live", "scheduled") and token is None:
         return "Share its link", ""
     steps = {

@@ -3,7 +3,7 @@
 
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response, request
@@ -20,6 +20,8 @@ from frankly_server.web.admin.survey_page import mine
 from frankly_server.web.security import PATH, needs, person
 
 _PAGE = 50
+_OFFERED: Final = tuple(role for role in access.ROLES if role != access.READER)
+"""Roles of new keys on the page of keys; readers' are links, which the page of a survey gives."""
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -111,9 +113,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
         ours = person().organisation
         keys = [key for key in services.access.list() if key.organisation == ours]
         surveys = {one.id: one.summary.name for one in mine(services)}
-        return render(
-            "keys.html", refused, keys=keys, surveys=surveys, roles=access.ROLES, **values
-        )
+        return render("keys.html", refused, keys=keys, surveys=surveys, roles=_OFFERED, **values)
 
     @routes.get("/keys")
     @needs("admin")

@@ -34,7 +34,7 @@ PLACES: Final[dict[str, Tabs]] = {
         ("", "Overview", "viewer"),
         ("invitations", "Invitations", "admin"),
         ("answers", "Answers", "viewer"),
-        ("estimates", "Estimates", "viewer"),
+        ("results", "Results", "viewer"),
         ("embed", "Embed", "viewer"),
         ("webhook", "Webhook", "admin"),
     ),
@@ -96,6 +96,8 @@ def show(
     survey: OpenedSurvey,
     tab: str,
     refused: InvalidInput | None = None,
+    *,
+    status: int = 200,
     **values: Any,
 ) -> Response:
     """Render a page of a survey; for a refused form, with the HTTP status of the refusal."""
@@ -110,7 +112,7 @@ def show(
     )
     place = next(name for name, tabs in PLACES.items() if tab in (one for one, *_ in tabs))
     values |= {"places": PLACES, "in_place": place, "seen": base_digest}
-    return render(template, refused, survey=survey, tab=tab, **values)
+    return render(template, refused, status=status, survey=survey, tab=tab, **values)
 
 
 def by_language(survey: OpenedSurvey, name: str) -> dict[str, str]:

@@ -277,7 +277,7 @@ class ApiKeys(Shape):
 
 
 class ApiKeyRequest(RequestModel):
-    """A key to make; its role has at most the caller's rights."""
+    """A key to make; its role has at most the caller's rights. A reader's opens one survey's results page."""
 
     role: str
     label: str

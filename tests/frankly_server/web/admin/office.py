@@ -22,6 +22,8 @@ from tests.frankly_server.web.site import NOW, SURVEY
 from tests.migrated import opened
 
 PASSWORD = "correct horse battery"
+ANSWERS = 400
+"""Number of reports of the fixture `answered`."""
 CALLERS = ("nobody", "viewer", "analyst", "admin", "owner", "foreign owner")
 
 

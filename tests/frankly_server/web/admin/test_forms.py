@@ -65,7 +65,7 @@ PAGES = (
     "/admin/surveys", "/admin/surveys/new", "/admin/people", "/admin/keys", "/admin/account",
     *(f"/admin/surveys/INVITED/{tab}" for tab in (
         "questions", "questions/smokes", "new-question", "protection", "try", "publish", "invitations", "answers",
-        "webhook", "file", "")),
+        "results/links", "webhook", "file", "")),
     *(f"/admin/surveys/SCORED/{tab}" for tab in (
         "questions", "questions/mood", "questions/moved", "questions/check", "new-question",
         "protection", "try", "file", "publish", "")),
@@ -184,6 +184,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shown]:
     services.surveys.publish("closed")
     services.lifecycle.move(survey_id(made, "closed"), "close")
     services.invites.make("invited", 3)
+    services.access.create("reader", "a guest", surveys=[survey_id(made, "invited")])
     services.webhooks.set(survey_id(made, "invited"), "https://hooks.example.org/old")
     drafts = {
         survey_id(made, name): services.surveys.draft(name) for name in ("invited", "scored", "two")

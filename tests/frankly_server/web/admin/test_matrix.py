@@ -83,7 +83,12 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("POST", "/admin/surveys/<survey_id>/invitations/revoke"): "admin",
     ("GET", "/admin/surveys/<survey_id>/answers"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/estimates"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/results"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/results/<chart>"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/estimates/download"): "analyst",
+    ("GET", "/admin/surveys/<survey_id>/results/links"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/results/links"): "admin",
+    ("POST", "/admin/surveys/<survey_id>/results/links/<prefix>/withdraw"): "admin",
     ("GET", "/admin/surveys/<survey_id>/webhook"): "admin",
     ("POST", "/admin/surveys/<survey_id>/webhook"): "admin",
     ("POST", "/admin/surveys/<survey_id>/webhook/remove"): "admin",
@@ -117,6 +122,7 @@ def path(office: Office, rule: Rule) -> str:
         "<int:number>": "1",
         "<digest>": "0" * 16,
         "<name>": "admin.css",
+        "<chart>": "1.csv",
     }
     path = rule.rule
     for name, value in place.items():

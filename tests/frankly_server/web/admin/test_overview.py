@@ -143,7 +143,7 @@ def test_a_question_without_enough_answers_says_how_many_it_needs(own_office: Of
 
 
 INVITE, SIGNED = TokenRule("invite", None), TokenRule("rsa-pss", "key")
-READ = ("Read the results", "estimates")
+READ = ("Read the results", "results")
 # Stored state, state by time, released answers, rule for tokens -> next step of an admin and of a viewer.
 # The newest version needs 10 answers.
 STEPS: list[Any] = [

@@ -68,6 +68,7 @@ def make_desk(home: Path, database_url: str | None = None) -> Desk:
     keys = {
         "": "",
         "revoked": create("owner", "revoked"),
+        "reader": create("reader", "reader", "main", [office.survey]),
         "analyst": create("analyst", "analyst"),
         "admin": create("admin", "admin"),
         "owner": create("owner", "owner"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access matrix of the API: every route that needs a key, for eight callers."""
+"""Access matrix of the API: every route that needs a key, for nine callers."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from werkzeug.routing import Rule
 
 from tests.frankly_server.web.management.desk import Desk
 
-LADDER = ("analyst", "admin", "owner")
+LADDER = ("reader", "analyst", "admin", "owner")
 # This table is independent of the code: (method, path) -> least role of a key.
 NEEDED: dict[tuple[str, str], str] = {
     ("GET", "/v1/surveys"): "analyst",
@@ -108,7 +108,7 @@ def test_every_route_is_in_the_matrix(desk: Desk) -> None:
 
 
 CALLERS = (
-    *("", "revoked", "analyst", "admin", "owner"),
+    *("", "revoked", "reader", "analyst", "admin", "owner"),
     *("this survey", "another survey", "foreign owner"),
 )
 

@@ -25,6 +25,32 @@ if (job) {
   setTimeout(follow, 500);
 }
 
+// Printing, and pictures as PNG, are the browser's work: it has the fonts.
+for (const button of document.querySelectorAll("[data-print]")) {
+  button.hidden = false;
+  button.addEventListener("click", () => { print(); });
+}
+for (const link of document.querySelectorAll("a[data-png]")) {
+  link.hidden = false;
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    const picture = new Image();
+    picture.addEventListener("load", () => {
+      const canvas = document.createElement("canvas"), scale = 3;
+      canvas.width = picture.naturalWidth * scale;
+      canvas.height = picture.naturalHeight * scale;
+      canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((file) => {
+        const address = URL.createObjectURL(file);
+        Object.assign(document.createElement("a"), { href: address, download: link.dataset.png }).click();
+        setTimeout(() => { URL.revokeObjectURL(address); }, 10_000);
+      }, "image/png");
+    });
+    picture.addEventListener("error", () => { link.textContent = "The picture could not be made: use SVG"; });
+    picture.src = link.href;
+  });
+}
+
 // A field that counts only with one choice makes this choice when something is entered.
 for (const field of document.querySelectorAll("[data-chooses]")) {
   const choice = document.getElementById(field.dataset.chooses);

@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections of the estimates page, based on a result of the analysis."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from frankly_analyst import Estimate, RandomAnswers
-from frankly_analyst.plots import PlotRow, interval_plot, percent
+from frankly_analyst.charts import Scale as ChartScale
+from frankly_analyst.drawing import draw
+from frankly_analyst.plots import NUMBER, percent
+from frankly_analyst.shown import Range
+from frankly_analyst.svg import Svg
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.questions import CONTRAST, MEAN
 
 from frankly_server.analysis.periods import DAYS, PERIODS
-from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
-from frankly_server.web.admin.estimates_sentences import (
+from frankly_server.web.results.asked import Asked
+from frankly_server.web.results.sentences import (
+    MOST_STATED,
     Sentences,
     group_sentences,
     scale_sentences,
     sentences_of,
+    trend_sentences,
 )
-from frankly_server.web.trends import Trend, TrendPoint, trend_plot
-
-_DRAWN: Final = 40
-"""Largest number of bars of a plot; a plot with more would be unreadable and is left out."""
-
 
 FigureRows = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 """Questions of a result about scales, or about wanted figures, by their id and group name."""
@@ -36,7 +38,8 @@ class EstimatesTable:
     of the selected product, by choice; None if the page shows unbiased estimates. intervals :
     intervals of these shares, [low, high] by choice. random_answers : sentences about people who answer
     at random, and about the law that is assumed of them; () without an instructed item. labels : of
-    the rows.
+    the rows. figures : the figures to draw, of the selected product. scale_said, scale_rows :
+    sentences about the mean and the median, and the rows of the scale.
     """
 
     name: str
@@ -51,6 +54,16 @@ class EstimatesTable:
     wanted: Sequence[Mapping[str, Any]] = ()
     random_answers: Sequence[str] = ()
     labels: Sequence[str] = ()
+    figures: Sequence[Estimate] = ()
+    scale_said: Sequence[str] = ()
+    scale_rows: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def mean(self) -> list[Estimate]:
+        """Return the mean of a scale, [] without one."""
+        return [
+            Estimate.from_json(row, None, ()) for row in self.scale_rows if row["choice"] == MEAN
+        ]
 
     @property
     def has_corrected(self) -> bool:
@@ -59,18 +72,74 @@ class EstimatesTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A question with its groups, plot and sentences.
+class Differences:
+    """Sentences that compare groups. short : the largest differences. every : all of them."""
 
-    plot : SVG, or "" without a plot. differences : sentences that compare the groups. matrix : the
-    cross-table of two questions, or None.
+    short: tuple[str, ...] = ()
+    every: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A question with its groups and sentences.
+
+    found : its results of the analysis, by group: of shares, or with the wanted figures as their rows.
+    differences, mean_differences : how the groups' shares differ, and their means. possible : the range of
+    its scores, None without scores. names : of groups.
     """
 
     text: str
     groups: Sequence[EstimatesTable]
-    plot: str
-    differences: Sequence[str]
-    matrix: "Matrix | None" = None
+    found: Sequence[Mapping[str, Any]]
+    differences: Differences
+    mean_differences: Differences
+    possible: Range | None
+    names: "Names"
+
+    def of_means(self) -> "Section":
+        """Return the section with the groups' means as its figures; unchanged for a question without them.
+
+        Of a scale they say more than the shares of each of its values, which are the section's figures otherwise.
+        """
+        known = [group for group in self.groups if group.status != "insufficient"]
+        if not any(group.name for group in known) or not all(group.mean for group in known):
+            return self
+        return replace(
+            self,
+            # What is said of how far shares can be trusted is not true of means.
+            groups=[
+                replace(group, figures=group.mean, sentences=Sentences(tuple(group.scale_said), ()))
+                for group in self.groups
+            ],
+            found=[
+                {**question, "rows": [row for row in group.scale_rows if row["choice"] == MEAN]}
+                for question, group in zip(self.found, self.groups, strict=True)
+            ],
+            differences=self.mean_differences,
+        )
+
+    @property
+    def limits(self) -> Iterator[str]:
+        """Yield how far the results can be trusted; of several groups each with its name."""
+        known = [group for group in self.groups if group.status != "insufficient"]
+        for group in known:
+            for words in group.sentences.limits:
+                yield f"{group.name}: {words}" if len(known) > 1 else words
+
+    @property
+    def is_number(self) -> bool:
+        """True if its figures are no shares."""
+        return any(row.unit == NUMBER or row.choice == CONTRAST for row in self.figures)
+
+    @property
+    def figures(self) -> list[Estimate]:
+        """Return the figures to draw, of all groups."""
+        return [row for group in self.groups for row in group.figures]
+
+    def chart(self, scale: ChartScale | None = None, note: str | None = None) -> Svg | None:
+        """Return the chart, None if there is nothing to draw, or too much. scale, note : of `draw`."""
+        name, possible = self.names.label, self.possible
+        return draw(self.text, self.figures, group=name, scale=scale, possible=possible, note=note)
 
     @property
     def common_flags(self) -> list[str]:
@@ -82,26 +151,17 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
-    """A cross-table of two questions: corner and column headings, and (heading, cells) of each row.
-
-    caption : states the total to which the shares in the cells refer.
-    """
-
-    caption: str
-    corner: str
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
-
-
-@dataclass(frozen=True, slots=True)
 class Names:
-    """Names of questions, choices and groups by id, in the first language of the newest version."""
+    """Names of questions, choices and groups by id, in the first language of the newest version.
+
+    scores : the smallest and the largest score of each question with scores, in any version.
+    """
 
     language: str
     questions: Mapping[str, str]
     choices: Mapping[str, Sequence[str]]
     groups: Mapping[str, Mapping[str, str]]
+    scores: Mapping[str, Range]
 
     def of(self, texts: Mapping[str, str]) -> str:
         """Return the text in that language, or else in its first language."""
@@ -124,7 +184,7 @@ class Names:
 def names_of(documents: Sequence[SurveyDocument]) -> Names:
     """Return the names of a survey. documents : its versions, oldest first."""
     language = documents[-1].languages[0]
-    of = Names(language, {}, {}, {}).of
+    of = Names(language, {}, {}, {}, {}).of
     questions = documents[-1].questions.values()
     return Names(
         language,
@@ -135,7 +195,18 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
             for document in documents
             for q in document.strata
         },
+        _score_ranges(documents),
     )
+
+
+def _score_ranges(documents: Sequence[SurveyDocument]) -> dict[str, Range]:
+    """Return the smallest and the largest score of each question that has two different ones."""
+    scores: dict[str, list[float]] = {}
+    for document in documents:
+        for question in document.questions.values():
+            found = [float(choice.score) for choice in question.choices if choice.score is not None]
+            scores.setdefault(question.id, []).extend(found)
+    return {name: (min(found), max(found)) for name, found in scores.items() if len(set(found)) > 1}
 
 
 def sections_of(
@@ -157,7 +228,7 @@ def sections_of(
         together.setdefault((question["id"], *map(str, question["text"].values())), []).append(
             question
         )
-    compared = answer["comparisons"]
+    compared = answer["comparisons"], scales["comparisons"] if scales else ()
     return [
         _section(questions, asked, names, (scale_rows, wanted_rows), compared)
         for questions in together.values()
@@ -188,66 +259,26 @@ def _section(
     asked: Asked,
     names: Names,
     figures: tuple[FigureRows, FigureRows],
-    compared: Sequence[Mapping[str, Any]],
+    compared: tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]],
 ) -> Section:
-    level, text = asked.request.level, names.of(questions[0]["text"])
-    estimated = [question for question in questions if question["status"] == "ok"]
+    level = asked.request.level
     groups = [_group(question, asked, level, names, *figures) for question in questions]
-    # Bars of the same choice are adjacent, so that they can be compared.
-    order = [row["choice"] for row in estimated[0]["rows"]] if estimated else []
-    bars = sorted(
-        (bar for group in groups for bar in _bars(group, names)),
-        key=lambda bar: _place(order, bar[0]),
+    shares, scales = (
+        [one for one in entries if one["question"] == questions[0]["id"] and not one["within"]]
+        for entries in compared
     )
-    plot = interval_plot(text, [bar for _, bar in bars]) if 0 < len(bars) <= _DRAWN else ""
-    # Over time, lines replace bars. With groups in addition, there would be too many lines.
-    if asked.period is not None and asked.by is None and estimated:
-        plot = _over_time(text, groups, order, names)
-    rows = [
-        row
-        for entry in compared
-        if entry["question"] == questions[0]["id"] and not entry["within"]
-        for row in entry["rows"]
-    ]
-    differences = group_sentences(rows, names.label, names.language)
-    return Section(text, groups, plot, differences, _matrix(groups, asked, names))
-
-
-def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Matrix | None:
-    """Return the cross-table of two questions, or None unless there is one complete table."""
-    # With groups or periods there are several tables, which one matrix cannot show.
-    if asked.row is None or asked.column is None or len(groups) != 1:
-        return None
-    down, across = names.choices.get(asked.row, ()), names.choices.get(asked.column, ())
-    cells = groups[0].rows  # row-major, like joint tables of the analysis
-    if not across or len(cells) != len(down) * len(across):
-        return None
-    rows = [(name, cells[i * len(across) : (i + 1) * len(across)]) for i, name in enumerate(down)]
-    caption = f"Cross-table: {PERCENT_WORDS.get(asked.request.percent or '', 'share')} and interval"
-    return Matrix(
-        caption, f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows
+    return Section(
+        names.of(questions[0]["text"]),
+        groups,
+        [
+            {**question, "rows": group.wanted or question["rows"]}
+            for question, group in zip(questions, groups, strict=True)
+        ],
+        _differences(shares, asked, names, is_mean=False),
+        _differences(scales, asked, names, is_mean=True),
+        names.scores.get(questions[0]["id"]),
+        names,
     )
-
-
-def _over_time(
-    text: str, groups: Sequence[EstimatesTable], order: Sequence[str], names: Names
-) -> str:
-    """Draw each choice over the periods; a period with too few reports is a gap."""
-    points_of: dict[str, list[TrendPoint]] = {choice: [] for choice in order}
-    labels = {row["choice"]: names.of(row["label"]) for group in groups for row in group.rows}
-    for group in groups:
-        for row in group.rows:
-            share = row["estimate"] if group.product is None else group.product.get(row["choice"])
-            if share is not None:
-                points_of.setdefault(row["choice"], []).append(
-                    TrendPoint(group.name, share, *_ends(group, row))
-                )
-    trends = [Trend(labels[choice], points) for choice, points in points_of.items() if points]
-    return trend_plot(text, [group.name for group in groups], trends) if trends else ""
-
-
-def _place(order: Sequence[str], choice: str) -> int:
-    return order.index(choice) if choice in order else len(order)
 
 
 def _group(
@@ -264,6 +295,7 @@ def _group(
     # Without a wanted figure these are the shares, which have a table already.
     if [row["choice"] for row in wanted] == [row["choice"] for row in question["rows"]]:
         wanted = ()
+    scale = _rows_about(question, scale_rows, names)
     return EstimatesTable(
         name=name,
         status=question["status"],
@@ -276,14 +308,56 @@ def _group(
         if asked.product == "unbiased"
         else question[f"{asked.product}_interval"] or {},
         sentences=sentences_of(question, level, names.language, asked.request.percent).after(
-            scale_sentences(_rows_about(question, scale_rows, names))
+            scale_sentences(scale)
         )
         if has_result
         else Sentences((), ()),
         wanted=wanted,
         random_answers=_random_answers(question, names),
         labels=[names.of(row["label"]) for row in question["rows"]],
+        figures=[
+            Estimate.from_json(row, names.language, ()) for row in wanted or _drawn(question, asked)
+        ],
+        scale_said=scale_sentences(scale),
+        scale_rows=scale,
     )
+
+
+def _differences(
+    entries: Sequence[Mapping[str, Any]], asked: Asked, names: Names, *, is_mean: bool
+) -> Differences:
+    """Return what is said of comparisons of one question. is_mean : True for those of its mean, else of all rows."""
+
+    def of(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        return [row for row in rows if not is_mean or row["choice"] == MEAN]
+
+    rows = of([row for entry in entries for row in entry["rows"]])
+    is_over_time = asked.period is not None and asked.by is None
+    words = f"from one {asked.period} to the next" if is_over_time else "tested"
+    slopes: list[str] = []
+    for entry in entries:
+        if is_over_time and entry["trend"] is not None:
+            trend = entry["trend"]
+            slopes += trend_sentences(of(trend["rows"]), trend["per"], names.language)
+    short, every = (
+        group_sentences(rows, names.label, names.language, tested_words=words, most=most)
+        for most in (MOST_STATED, len(rows))
+    )
+    return Differences((*slopes, *short), (*slopes, *every))
+
+
+def _drawn(question: Mapping[str, Any], asked: Asked) -> Sequence[Mapping[str, Any]]:
+    """Return the shares of the product that the page shows."""
+    rows: Sequence[Mapping[str, Any]] = question["rows"]
+    if asked.product == "unbiased":
+        return rows
+    shares, intervals = question[asked.product] or {}, question[f"{asked.product}_interval"] or {}
+    ends = {choice: intervals.get(choice, (None, None)) for choice in shares}
+    return [
+        {**row, "estimate": shares[choice], "low": ends[choice][0], "high": ends[choice][1]}
+        for row in rows
+        if (choice := row["choice"]) in shares
+    ]
 
 
 def _random_answers(question: Mapping[str, Any], names: Names) -> list[str]:
@@ -307,26 +381,3 @@ def _law(question: str, law: Mapping[str, float], names: Names) -> str:
         return f"each of the {len(law)} choices alike"
     labels = dict(zip(law, names.choices.get(question, law), strict=False))
     return ", ".join(f"“{labels[choice]}” {percent(chance)}" for choice, chance in law.items())
-
-
-def _bars(group: EstimatesTable, names: Names) -> list[tuple[str, PlotRow]]:
-    """Return pairs of a choice and its bar; a bar without an interval has no whiskers."""
-    bars = []
-    for row in group.rows:
-        label = names.of(row["label"]) + (f", {group.name}" if group.name else "")
-        if group.product is None and row["estimate"] is not None:
-            bars.append((row["choice"], PlotRow(label, row["estimate"], *_ends(group, row))))
-        elif group.product is not None and row["choice"] in group.product:
-            bars.append(
-                (row["choice"], PlotRow(label, group.product[row["choice"]], *_ends(group, row)))
-            )
-    return bars
-
-
-def _ends(group: EstimatesTable, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return the ends of the displayed interval, both None if there is no interval."""
-    return (
-        (row["low"], row["high"])
-        if group.product is None
-        else group.intervals.get(row["choice"], (None, None))
-    )

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of a survey, made to be shown: for the admin pages, and for whoever has a link to them."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Final
+
+from flask import Response
+from frankly_analyst.charts import Scale
+from frankly_analyst.drawing import label_of, lines_of
+from frankly_analyst.formats import to_spreadsheet
+from frankly_analyst.shown import Shown
+from frankly_analyst.svg import Svg
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.services import Services
+from frankly_server.surveys.summary import read_texts
+from frankly_server.surveys.trial import TRIAL_S
+from frankly_server.web import reading
+from frankly_server.web.opened_survey import OpenedSurvey
+from frankly_server.web.results.asked import Asked
+from frankly_server.web.results.found import Found, found_of
+from frankly_server.web.results.sections import EstimatesTable, Names, Section, names_of
+from frankly_server.web.results.sentences import association_sentence
+from frankly_server.web.results.view import View, views_of
+from frankly_server.web.searching import search_once, without_slot
+
+_FILE: Final = re.compile(r"([1-9][0-9]{0,3})\.(svg|csv)")
+_KINDS: Final = {"svg": "image/svg+xml", "csv": "text/csv; charset=utf-8"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow:
+    """A row of the table behind a chart. n : number of reports."""
+
+    group: str
+    label: str
+    shown: Shown
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one question.
+
+    said, further, limits : sentences about it, all differences if there are more, and how far it can be
+    trusted. waiting : what is said of groups
+    without a result yet. about : how many reports are about it, "" if all are.
+    """
+
+    number: int
+    text: str
+    chart: Svg | None
+    said: Sequence[str]
+    further: Sequence[str]
+    limits: Sequence[str]
+    waiting: Sequence[str]
+    about: str
+    rows: Sequence[ShownRow]
+
+    @property
+    def has_groups(self) -> bool:
+        """True if the rows are those of groups."""
+        return any(row.group for row in self.rows)
+
+
+def values(
+    services: Services, survey: OpenedSurvey, path: str, view: str | None = None
+) -> dict[str, Any]:
+    """Return the values of the template `results_body.html`.
+
+    path : of the page; charts are below it. view : what to show, None for what the request's query asks.
+    Raises InvalidInput for an invalid query, and `searches.Busy`.
+    """
+    documents = services.surveys.versions(survey.id)
+    if not documents:
+        return {"path": path, "results": None}
+    asked = View.of(_query() if view is None else view)
+    names = names_of(documents)
+    found = _found(services, survey, documents, asked)
+    return {
+        "path": path,
+        "name": survey.name,
+        "view": asked,
+        "views": views_of(documents, names),
+        "today": services.surveys.now().date(),
+        "n": found[0].answer["n"],
+        "results": _results(found, names),
+        "protection": _protection(services, documents),
+        "notes": found[0].answer["notes"],
+        "level": asked.requests[0].request.level,
+    }
+
+
+def chart(services: Services, survey: OpenedSurvey, name: str) -> Response:
+    """Return one chart as a file, as the request's query asks. name : such as ``2.svg`` or ``2.csv``.
+
+    Raises InvalidInput(not_found) for another name, and like `values`.
+    """
+    documents, match = services.surveys.versions(survey.id), _FILE.fullmatch(name)
+    asked = View.of(_query())
+    if match and documents:
+        place, form = int(match[1]) - 1, match[2]
+        found = _found(services, survey, documents, asked)
+        content = _file(found, names_of(documents), services.surveys.now().date(), place, form)
+        if content is not None:
+            response = Response(content, content_type=_KINDS[form])
+            file = f"{survey.name}-{place + 1}.{form}"
+            response.headers["Content-Disposition"] = f'attachment; filename="{file}"'
+            return response
+    raise InvalidInput(Problem.NOT_FOUND, "there is no such chart", "name")
+
+
+def _query() -> str:
+    return reading.query(("show",)).get("show", "")
+
+
+def _found(
+    services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument], view: View
+) -> list[Found]:
+    def find(asked: Asked) -> Found:
+        return found_of(services, survey.id, documents, asked, completion=False)
+
+    with without_slot(services.analyses):
+        first, *others = view.requests
+        found = [find(first)]
+        for asked in others:
+            # Shares within rows are not estimated for large tables, and not shown for too few answers.
+            try:
+                found.append(find(asked))
+            except InvalidInput as refused:
+                if refused.problem is not Problem.UNSUPPORTED:
+                    raise
+        return found
+
+
+def _sections(found: Sequence[Found], names: Names) -> list[tuple[Found, Section]]:
+    """Return the sections of the page, with what they were found in."""
+    shown = []
+    for one in found:
+        for section in one.sections:
+            text = section.text
+            if one.answer["percent"] is not None:
+                row, column = (names.questions[q] for q in (one.asked.row, one.asked.column) if q)
+                text = f"{column} Apart for each answer to “{row}”"
+            shown.append((one, replace(section, text=text).of_means()))
+    return shown
+
+
+def _results(found: Sequence[Found], names: Names, note: str | None = None) -> list[Result]:
+    """Return the results of the questions. note : of the charts as files."""
+    sections = _sections(found, names)
+    # Shares have one scale on the whole page, so that the bars of two questions can be compared.
+    alike = [
+        line
+        for one, section in sections
+        if not section.is_number and one.answer["percent"] is None
+        for line in lines_of(section.figures)
+    ]
+    scale = Scale.of_shares(alike)
+    return [
+        _result(i, one, section, None if _has_own_scale(one, section) else scale, note)
+        for i, (one, section) in enumerate(sections, 1)
+    ]
+
+
+def _has_own_scale(found: Found, section: Section) -> bool:
+    """Return True for numbers, changes over time, which are small, and shares of other people."""
+    return section.is_number or found.asked.period is not None or bool(found.answer["percent"])
+
+
+def _result(
+    number: int, found: Found, section: Section, scale: Scale | None, note: str | None
+) -> Result:
+    estimated = [one for one in section.groups if one.status != "insufficient"]
+    differences = section.differences
+    return Result(
+        number=number,
+        text=section.text,
+        chart=section.chart(scale, note),
+        said=tuple(_said(found, section, estimated)),
+        further=differences.every if len(differences.every) > len(differences.short) else (),
+        limits=list(section.limits),
+        waiting=tuple(_waiting(section)),
+        about=_about(section),
+        rows=[
+            ShownRow(
+                section.names.label(row.by) if row.by else "",
+                label_of(row),
+                _shown(row, section),
+                row.n,
+            )
+            for row in section.figures
+        ],
+    )
+
+
+def _shown(row: Any, section: Section) -> Shown:
+    return Shown.row(row, section.possible)
+
+
+def _said(found: Found, section: Section, estimated: Sequence[EstimatesTable]) -> Iterator[str]:
+    yield from section.differences.short
+    # Of several groups the chart has the figures, and the sentences are about their differences.
+    if len(section.groups) != 1 or not estimated:
+        return
+    (group,) = estimated
+    if found.asked.row is not None:
+        # Of a table the chart has the figures, too.
+        if found.answer["percent"] is None:
+            yield association_sentence(section.found[0]["independence"])
+    elif not group.wanted:
+        yield from group.sentences.findings
+    elif group.scale_said:
+        yield from group.scale_said
+    else:
+        for row in section.figures:
+            shown = _shown(row, section)
+            yield f"{label_of(row)}: {shown.text}" + (f" ({shown.ends})." if shown.ends else ".")
+
+
+def _waiting(section: Section) -> Iterator[str]:
+    for group in section.groups:
+        if group.status == "insufficient":
+            name = f"{group.name}: n" if group.name else "N"
+            yield (
+                f"{name}o result yet. {group.n:,} of the {group.needed:,} answers that it needs are "
+                "released."
+            )
+
+
+def _about(section: Section) -> str:
+    parts = [group for group in section.groups if group.n < group.received]
+    n, received = sum(one.n for one in parts), sum(one.received for one in parts)
+    return f"{n:,} of {received:,} reports are about this question." if parts else ""
+
+
+def _protection(
+    services: Services, documents: Sequence[SurveyDocument]
+) -> list[tuple[str, Sequence[str]]]:
+    """Return what people read about their protection before they answered: (versions, sentences)."""
+    told: dict[tuple[str, ...], list[int]] = {}
+    for document in documents:
+        sentences = search_once(
+            services, promises, document.payload(), seconds=TRIAL_S, places=services.analyses
+        )
+        told.setdefault(sentences, []).append(document.version)
+    if len(told) == 1:
+        return [("", next(iter(told)))]
+    return [
+        (f"Version {', '.join(map(str, numbers))}", sentences)
+        for sentences, numbers in told.items()
+    ]
+
+
+def promises(payload: bytes) -> tuple[str, ...]:
+    """Return the sentences of a document about what its devices do, and what can be learnt from it."""
+    read = read_texts(SurveyDocument.parse(payload))
+    # Without how long it takes and where the results go, and without the network address.
+    return tuple(dict.fromkeys((*read.summary[1:-1], *read.overall)))
+
+
+def _file(found: Sequence[Found], names: Names, today: date, place: int, form: str) -> bytes | None:
+    sections = _sections(found, names)
+    if place >= len(sections):
+        return None
+    one, section = sections[place]
+    if form == "svg":
+        n = sum(question["n"] for question in section.found)
+        level = f"{100 * one.answer['level']:g}%"
+        title = names.of(one.answer["title"])
+        note = f"{title}. {n:,} answers, intervals at {level}. {today}"
+        drawn = _results(found, names, note)[place].chart
+        return None if drawn is None else drawn.encode()
+    texts = {names.language: section.text}
+    body = {**one.answer, "questions": [{**found, "text": texts} for found in section.found]}
+    return to_spreadsheet(body, names.language, names.label)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Views of the page of results: all answers together, groups, periods, and two questions together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from frankly_analyst.request import EstimatesRequest
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.analysis.periods import PERIODS
+from frankly_server.analysis.request import VERSION
+from frankly_server.estimate.margins import DEFAULT
+from frankly_server.joint_tables import comparable_pairs
+from frankly_server.web.results.asked import Asked
+from frankly_server.web.results.sections import Names
+
+_MOST_PAIRS: Final = 40
+"""Largest number of pairs of questions to choose from; the page of all figures has them all."""
+_MOST_OF_NAME: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the page shows.
+
+    value : as in the query, "" for all answers together. kind : "by" for groups, "per" for periods, "pair"
+    for two questions, or "". requests : to the analysis. options : the query of the page of all figures
+    that shows the same.
+    """
+
+    value: str
+    kind: str
+    requests: tuple[Asked, ...]
+    options: Mapping[str, str]
+
+    @classmethod
+    def of(cls, value: str) -> Self:
+        """Return the view of a query. Raises InvalidInput(field_type) for an unknown one."""
+        kind, _, name = value.partition(":")
+        if kind == "by" and name:
+            asked = Asked(EstimatesRequest(method=DEFAULT, by=name), by=name)
+            return cls(value, kind, (asked,), {"by": name})
+        if kind == "per" and name in PERIODS:
+            asked = Asked(EstimatesRequest(method=DEFAULT, by=name), period=name)
+            return cls(value, kind, (asked,), {"period": name})
+        pair = name.split(",")
+        if kind == "pair" and len(pair) == 2:
+            row, column = pair
+            requests = (
+                EstimatesRequest(method=DEFAULT, targets=pair, percent=percent)
+                for percent in (None, "row")
+            )
+            tables = tuple(Asked(one, row=row, column=column) for one in requests)
+            return cls(value, kind, tables, {"row": row, "column": column})
+        if value:
+            raise InvalidInput(Problem.FIELD_TYPE, "choose one of the views of the list", "show")
+        return cls("", "", (Asked(),), {})
+
+
+def views_of(
+    documents: Sequence[SurveyDocument], names: Names
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return what the page can show, in groups: (heading, [(value, words)])."""
+    strata = {one.id: names.of(one.text) for document in documents for one in document.strata}
+    groups = [(f"by:{name}", text) for name, text in strata.items()]
+    if len(documents) > 1:
+        groups.append((f"by:{VERSION}", "Version of the survey"))
+    pairs = [
+        (f"pair:{a},{b}", " × ".join(_short(names.questions[one]) for one in (a, b)))
+        for a, b in comparable_pairs(documents[-1])
+    ]
+    lists = [
+        ("Compare groups", groups),
+        ("Over time", [(f"per:{name}", f"By {name} of release") for name in PERIODS]),
+        ("Two questions together", pairs[:_MOST_PAIRS]),
+    ]
+    return [(heading, entries) for heading, entries in lists if entries]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_OF_NAME else f"{text[: _MOST_OF_NAME - 1].rstrip()}…"

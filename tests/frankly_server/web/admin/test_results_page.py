@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Page of results: charts, sentences and tables have the figures of the analysis, in the same words."""
+
+import csv
+import io
+import re
+from html import unescape
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from flask.testing import FlaskClient
+from frankly_analyst import Estimate
+from frankly_analyst.shown import Shown
+from frankly_server.surveys.definition import parse_definition
+from frankly_server.surveys.summary import read_texts
+from frankly_server.web.results import page as results
+
+from tests.frankly_server.web.admin.office import Office, make_office, send, without_terms
+from tests.frankly_server.web.site import SURVEY
+
+SVG = "{http://www.w3.org/2000/svg}"
+PAIR = ["smokes", "drinks"]
+VIEWS: dict[str, list[dict[str, Any]]] = {
+    "": [{}],
+    "by:region": [{"by": "region"}],
+    "per:day": [{"by": "day"}],
+    "per:month": [{"by": "month"}],
+    "pair:smokes,drinks": [{"targets": PAIR}, {"targets": PAIR, "percent": "row"}],
+}
+"""Views of the page, and the requests to the analysis that each stands for."""
+
+
+def path(office: Office) -> str:
+    return f"/admin/surveys/{office.survey}/results"
+
+
+def sections(text: str) -> list[str]:
+    return re.findall(r'<section class="card result">.*?</section>', text, re.DOTALL)
+
+
+def shown_rows(section: str) -> list[list[str]]:
+    body = re.search(r"<tbody>(.*?)</tbody>", section, re.DOTALL)
+    assert body
+    return [
+        [unescape(re.sub(r"<[^>]*>", "", cell)) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
+        for row in re.findall(r"<tr>(.*?)</tr>", body[1], re.DOTALL)
+    ]
+
+
+def pictures(text: str) -> list[ElementTree.Element]:
+    return [ElementTree.fromstring(svg) for svg in re.findall(r"<svg .*?</svg>", text, re.DOTALL)]
+
+
+def figures(office: Office, view: str) -> list[list[tuple[Estimate, Shown]]]:
+    """Return the rows of each question of the analysis, and how they are shown."""
+    together: dict[str, list[tuple[Estimate, Shown]]] = {}
+    for request in VIEWS[view]:
+        answer = office.services.analysis.estimates(office.survey, **request)
+        for question in answer["questions"]:
+            rows = [Estimate.from_json(row, "en", ()) for row in question["rows"]]
+            together.setdefault(question["id"], []).extend((row, Shown.row(row)) for row in rows)
+    return list(together.values())
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_table_and_picture_have_the_figures_of_the_analysis(
+    answered: Office, analyst: FlaskClient, view: str
+) -> None:
+    text = analyst.get(path(answered), query_string={"show": view}).text
+    found = figures(answered, view)
+    cards = sections(text)
+    assert len(cards) == len(found)
+    for card, rows in zip(cards, found, strict=True):
+        ends = [[one.text, one.low_text, one.high_text, f"{row.n:,}"] for row, one in rows]
+        assert [row[-4:] for row in shown_rows(card)] == ends
+        (picture,) = pictures(card)
+        said = picture.findtext(f"{SVG}desc") or ""
+        # Of two choices in groups and periods, the picture has the second only.
+        drawn = rows
+        if "by" in VIEWS[view][0] and len({row.choice for row, _ in rows}) == 2:
+            drawn = [pair for pair in rows if pair[0].choice == rows[1][0].choice]
+        assert len(re.findall(", from ", said)) == len(drawn)
+        assert all(f"{one.text}, from {one.ends}" in said for _, one in drawn)
+
+
+def test_shares_of_all_questions_have_one_scale(answered: Office, analyst: FlaskClient) -> None:
+    first, second = pictures(analyst.get(path(answered)).text)
+    ticks = [
+        [
+            (text.text, text.get("x"))
+            for text in picture.iter(f"{SVG}text")
+            if text.get("text-anchor") == "middle"
+        ]
+        for picture in (first, second)
+    ]
+    assert len(ticks[0]) > 2
+    assert ticks[0] == ticks[1]
+
+
+def test_differences_of_groups_are_said_and_groups_have_names(
+    answered: Office, analyst: FlaskClient
+) -> None:
+    text = analyst.get(path(answered), query_string={"show": "by:region"}).text
+    assert re.search(
+        r"“Yes” is more common in “North” than in “South”, by [\d.]+ (to [\d.]+ )?per", text
+    )
+    assert {row[0] for row in shown_rows(sections(text)[0])} == {"North", "South"}
+    assert "North (n = 200)" in text
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_chart_is_a_file_with_its_question(
+    answered: Office, analyst: FlaskClient, view: str
+) -> None:
+    query = {"show": view}
+    page = analyst.get(path(answered), query_string=query).text
+    links = [unescape(link) for link in re.findall(r'href="([^"]*results/\d+\.[^"]*)"', page)]
+    assert len(links) == 3 * len(sections(page))
+    for i, (card, rows) in enumerate(zip(sections(page), figures(answered, view), strict=True)):
+        heading = re.search("<h2>(.*?)</h2>", card)
+        assert heading
+        picture, png, table = links[3 * i : 3 * i + 3]
+        assert picture == png
+        answer = analyst.get(picture)
+        assert answer.headers["Content-Disposition"] == f'attachment; filename="habits-{i + 1}.svg"'
+        svg = ElementTree.fromstring(answer.text)
+        texts = " ".join(text.text or "" for text in svg.iter(f"{SVG}text"))
+        assert heading[1] in texts
+        assert "Habits. 400 answers, intervals at 95%. 2026-06-01" in texts
+        assert (svg.get("width"), svg.get("height")) != (None, None)
+        # The file has the same figures as the page.
+        said, drawn = (one.findtext(f"{SVG}desc") or "" for one in (svg, pictures(card)[0]))
+        assert said == f"{drawn}. Habits. 400 answers, intervals at 95%. 2026-06-01"
+        written = list(csv.DictReader(io.StringIO(analyst.get(table).data.decode("utf-8-sig"))))
+        assert [line["Question"] for line in written] == [heading[1]] * len(rows)
+        for line, (row, _) in zip(written, rows, strict=True):
+            assert row.low is not None
+            assert float(line["Estimate"]) == pytest.approx(row.estimate, abs=1e-6)
+            assert float(line["From"]) <= row.low + 1e-12
+            assert line["Reports"] == str(row.n)
+            assert bool(line["Group"]) == bool(row.by)
+            assert "=" not in line["Group"]
+
+
+@pytest.mark.parametrize(
+    "name", ["0.svg", "3.svg", "1.png", "1.svg.svg", "01.csv", "x", "99999.csv", "1.SVG", "١.svg"]
+)
+def test_there_is_no_other_file(answered: Office, analyst: FlaskClient, name: str) -> None:
+    assert analyst.get(f"{path(answered)}/{name}").status_code == 404
+
+
+BAD_VIEWS = {
+    "no kind": "nonsense",
+    "a kind alone": "by:",
+    "an unknown group": "by:colour",
+    "an unknown period": "per:year",
+    "one question": "pair:smokes",
+    "a question with itself": "pair:smokes,smokes",
+    "unknown questions": "pair:a,b",
+    "three questions": "pair:smokes,drinks,smokes",
+    "markup": "<script>",
+}
+
+
+@pytest.mark.parametrize("name", BAD_VIEWS)
+def test_an_unknown_view_is_refused_and_the_page_shows_everything(
+    answered: Office, analyst: FlaskClient, name: str
+) -> None:
+    answer = analyst.get(path(answered), query_string={"show": BAD_VIEWS[name]})
+    assert answer.status_code in (400, 422)
+    assert "This was not accepted." in answer.text
+    assert name != "markup" or BAD_VIEWS[name] not in answer.text
+    assert len(sections(answer.text)) == 2
+    wrong = analyst.get(f"{path(answered)}/1.svg", query_string={"show": BAD_VIEWS[name]})
+    assert wrong.status_code in (400, 422)
+    unknown = analyst.get(path(answered), query_string={"colour": "red"})
+    assert unknown.status_code == 422
+
+
+def test_every_view_of_the_list_can_be_shown(answered: Office, analyst: FlaskClient) -> None:
+    page = analyst.get(path(answered)).text
+    views = [unescape(view) for view in re.findall('<option value="([^"]*)"', page)]
+    assert set(views) == {*VIEWS, "per:week"}
+    for view in views:
+        answer = analyst.get(path(answered), query_string={"show": view})
+        assert answer.status_code == 200
+        assert re.search(f'<option value="{view}" selected', answer.text) or not view
+
+
+def test_the_protection_is_said_as_people_read_it(answered: Office, analyst: FlaskClient) -> None:
+    read = read_texts(answered.services.surveys.versions(answered.survey)[-1])
+    text = unescape(analyst.get(path(answered)).text)
+    assert read.overall
+    for sentence in (read.summary[1], *read.overall):
+        assert text.count(sentence) == 1
+
+
+def test_versions_with_other_promises_are_told_apart(tmp_path: Any) -> None:
+    office = make_office(tmp_path)
+    weaker = SURVEY.replace(b'epsilon: "1"', b'epsilon: "1.2"').replace(
+        b'budget: "2"', b'budget: "3"'
+    )
+    assert weaker != SURVEY
+    office.services.surveys.apply(parse_definition(weaker))
+    office.services.surveys.publish("habits")
+    documents = office.services.surveys.versions(office.survey)
+    told = [results.promises(one.payload()) for one in documents]
+    assert told[0] != told[1]
+    text = unescape(office.client("viewer").get(path(office)).text)
+    for number, sentences in enumerate(told, 1):
+        assert f"<strong>Version {number}.</strong> {' '.join(sentences)}" in text
+    assert '<option value="by:version">' in text
+    office.services.close()
+
+
+def test_without_answers_or_a_version_the_page_says_so(tmp_path: Any) -> None:
+    office = make_office(tmp_path)
+    viewer, admin = office.client("viewer"), office.client("admin")
+    text = without_terms(viewer.get(path(office)).text)
+    assert "0 answers are released and counted." in text
+    waiting = r"No result yet\. 0 of the \d+ answers that it needs are released\."
+    assert len(re.findall(waiting, text)) == 2
+    assert "<figure>" not in text
+    assert "/results/links" not in text  # an admin's
+    assert "/results/links" in admin.get(path(office)).text
+    send(
+        admin,
+        "/admin/surveys/new",
+        how="question",
+        title="Work",
+        language="en",
+        question="Tired?",
+        choices="No\nYes",
+    )
+    (draft,) = (row.survey_id for row in office.services.surveys.list() if not row.version)
+    where = f"/admin/surveys/{draft}/results"
+    assert "There are no results before the survey is published." in viewer.get(where).text
+    assert viewer.get(f"{where}/1.svg").status_code == 404
+    office.services.close()
