@@ -43,6 +43,7 @@ def draw(
     possible: Range | None = None,
     most: int = MOST_LINES,
     note: str | None = None,
+    corner: tuple[str, str] | None = None,
 ) -> Svg | None:
     """Return the chart of rows about one question, of all its groups, or None if there is nothing to draw.
 
@@ -52,6 +53,7 @@ def draw(
     group : function from a group's label to its name. scale : None for one that covers these rows. possible : the
     range of a mean, None if it is not known. most : largest number of figures.
     note : a line below the title, which is then a part of the picture, as in a file; None for a picture without both.
+    corner : texts of the questions of a table's rows and columns; None to take them from the title.
     """
     known = [row for row in rows if row.estimate is not None]
     # Whether they are a table is asked of all cells, also of those that are unknown.
@@ -69,7 +71,7 @@ def draw(
         lines = lines_of(known, possible)
         scale = Scale.of_numbers(lines, possible) if is_number else Scale.of_shares(lines)
     if table is not None:
-        return _heat_map(title, table, scale, note)
+        return _heat_map(title, table, scale, note, corner)
     if known[0].by and _is_over_time(known[0].by):
         return _trend(title, known, scale, group, possible, note)
     return charts.intervals(
@@ -212,7 +214,11 @@ def _separator(question: str) -> str:
 
 
 def _heat_map(
-    title: str, table: Sequence[Sequence[Estimate]], scale: Scale, note: str | None
+    title: str,
+    table: Sequence[Sequence[Estimate]],
+    scale: Scale,
+    note: str | None,
+    corner: tuple[str, str] | None,
 ) -> Svg:
     question = table[0][0].question
     separator = _separator(question)
@@ -224,12 +230,14 @@ def _heat_map(
     def names(cell: Estimate) -> list[str]:
         return (cell.label if is_clear else cell.choice).split(separator)
 
-    corner = title.split(separator)
-    if len(corner) != 2:
-        corner = question.split(separator)
+    asked = title.split(separator)
+    if len(asked) != 2:
+        asked = question.split(separator)
+    if corner is not None:
+        asked = [*corner] if down == 0 else [*reversed(corner)]
     # Of "B | A" the shares of B add up to 100% for each choice of A.
     whole = {0: "", 1: ""} if separator == _BETWEEN else {0: "", 1: ", each 100%"}
-    across, along = (f"{corner[place]}{whole[place]}" for place in (1 - down, down))
+    across, along = (f"{asked[place]}{whole[place]}" for place in (1 - down, down))
     rows = [
         (
             names(row[0])[down],

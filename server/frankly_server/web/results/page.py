@@ -89,7 +89,7 @@ def values(
         "views": views_of(documents, names),
         "today": services.surveys.now().date(),
         "n": found[0].answer["n"],
-        "results": _results(found, names),
+        "results": _results(found),
         "protection": _protection(services, documents),
         "notes": found[0].answer["notes"],
         "level": asked.requests[0].request.level,
@@ -138,22 +138,22 @@ def _found(
         return found
 
 
-def _sections(found: Sequence[Found], names: Names) -> list[tuple[Found, Section]]:
+def _sections(found: Sequence[Found]) -> list[tuple[Found, Section]]:
     """Return the sections of the page, with what they were found in."""
     shown = []
     for one in found:
         for section in one.sections:
             text = section.text
-            if one.answer["percent"] is not None:
-                row, column = (names.questions[q] for q in (one.asked.row, one.asked.column) if q)
+            if one.answer["percent"] is not None and section.corner is not None:
+                row, column = section.corner
                 text = f"{column} Apart for each answer to “{row}”"
             shown.append((one, replace(section, text=text).of_means()))
     return shown
 
 
-def _results(found: Sequence[Found], names: Names, note: str | None = None) -> list[Result]:
+def _results(found: Sequence[Found], note: str | None = None) -> list[Result]:
     """Return the results of the questions. note : of the charts as files."""
-    sections = _sections(found, names)
+    sections = _sections(found)
     # Shares have one scale on the whole page, so that the bars of two questions can be compared.
     alike = [
         line
@@ -265,7 +265,7 @@ def promises(payload: bytes) -> tuple[str, ...]:
 
 
 def _file(found: Sequence[Found], names: Names, today: date, place: int, form: str) -> bytes | None:
-    sections = _sections(found, names)
+    sections = _sections(found)
     if place >= len(sections):
         return None
     one, section = sections[place]
@@ -274,7 +274,7 @@ def _file(found: Sequence[Found], names: Names, today: date, place: int, form: s
         level = f"{100 * one.answer['level']:g}%"
         title = names.of(one.answer["title"])
         note = f"{title}. {n:,} answers, intervals at {level}. {today}"
-        drawn = _results(found, names, note)[place].chart
+        drawn = _results(found, note)[place].chart
         return None if drawn is None else drawn.encode()
     texts = {names.language: section.text}
     body = {**one.answer, "questions": [{**found, "text": texts} for found in section.found]}

@@ -85,7 +85,7 @@ class Section:
 
     found : its results of the analysis, by group: of shares, or with the wanted figures as their rows.
     differences, mean_differences : how the groups' shares differ, and their means. possible : the range of
-    its scores, None without scores. names : of groups.
+    its scores, None without scores. names : of groups. corner : the questions of a table's rows and columns.
     """
 
     text: str
@@ -95,6 +95,7 @@ class Section:
     mean_differences: Differences
     possible: Range | None
     names: "Names"
+    corner: tuple[str, str] | None = None
 
     def of_means(self) -> "Section":
         """Return the section with the groups' means as its figures; unchanged for a question without them.
@@ -138,8 +139,15 @@ class Section:
 
     def chart(self, scale: ChartScale | None = None, note: str | None = None) -> Svg | None:
         """Return the chart, None if there is nothing to draw, or too much. scale, note : of `draw`."""
-        name, possible = self.names.label, self.possible
-        return draw(self.text, self.figures, group=name, scale=scale, possible=possible, note=note)
+        return draw(
+            self.text,
+            self.figures,
+            group=self.names.label,
+            scale=scale,
+            possible=self.possible,
+            note=note,
+            corner=self.corner,
+        )
 
     @property
     def common_flags(self) -> list[str]:
@@ -278,6 +286,9 @@ def _section(
         _differences(scales, asked, names, is_mean=True),
         names.scores.get(questions[0]["id"]),
         names,
+        None
+        if asked.row is None or asked.column is None
+        else (names.questions[asked.row], names.questions[asked.column]),
     )
 
 

@@ -84,6 +84,14 @@ def test_table_and_picture_have_the_figures_of_the_analysis(
         assert all(f"{one.text}, from {one.ends}" in said for _, one in drawn)
 
 
+def test_both_tables_of_two_questions_name_them(answered: Office, analyst: FlaskClient) -> None:
+    text = analyst.get(path(answered), query_string={"show": "pair:smokes,drinks"}).text
+    for card, whole in zip(sections(text), ("", ", each 100%"), strict=True):
+        said = pictures(card)[0].findtext(f"{SVG}desc") or ""
+        start = f"Across: How often do you drink?. Down: Do you smoke?{whole}. No: Never "
+        assert said.startswith(start)
+
+
 def test_shares_of_all_questions_have_one_scale(answered: Office, analyst: FlaskClient) -> None:
     first, second = pictures(analyst.get(path(answered)).text)
     ticks = [
