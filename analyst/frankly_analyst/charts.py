@@ -261,18 +261,24 @@ def _mark(line: Line, axis: svg.Axis, y: float, half: float, *, dots: bool = Fal
 
 
 def _document(
-    box: tuple[float, float], title: str, said: str, marks: Sequence[str], note: str | None
+    box: tuple[float, float],
+    title: str,
+    said: str,
+    marks: Sequence[str],
+    note: str | None,
+    kind: str = "intervals",
 ) -> svg.Svg:
     """Return the picture, which looks the same in a file of its own: on white paper, in a font without serifs.
 
-    box : width and height. note : a picture that has one also has a margin.
+    box : width and height. note : a picture that has one also has a margin. kind :
+    classes for the style sheet.
     """
     width, height = map(round, box)
     margin = 0 if note is None else _MARGIN
     place = f'x="{-margin}" y="{-margin}"' if margin else ""
     size = f'width="{width + 2 * margin}" height="{height + 2 * margin}"'
     paper = f'<rect class="paper" {place} {size} fill="#fff"/>'.replace("  ", " ")
-    look = f'class="intervals" font-family="system-ui, sans-serif" {size}'
+    look = f'class="{kind}" font-family="system-ui, sans-serif" {size}'
     described = f"{said}. {note}" if note else said
     return svg.document(width, height, title, described, [paper, *marks], look, margin=margin)
 
@@ -344,8 +350,11 @@ def _curve(places: Sequence[tuple[float, Line]], y: svg.Axis, runs: Sequence[int
             marks.append(svg.polyline(through, _STROKE, 1.5))
     for at, point in places:
         if point.low is not None and point.high is not None:
-            marks.append(svg.line(at, y.at(point.low), at, y.at(point.high), WHISKER))
-        marks.append(svg.dot("curve-point", (at, y.at(point.estimate)), 4))
+            low, high = y.at(point.low), y.at(point.high)
+            # Caps, so that a dot does not hide a short whisker.
+            ends = ((at, low, at, high), *((at - 4, end, at + 4, end) for end in (low, high)))
+            marks += [svg.line(*places, WHISKER) for places in ends]
+        marks.append(svg.dot("curve-point", (at, y.at(point.estimate)), 3))
     return marks
 
 
@@ -396,7 +405,7 @@ def heat_map(
         for name, cells in rows
     )
     said = f"Across: {corner[1]}. Down: {corner[0]}. {said}"
-    return _document((width, top + 4), title, said, marks, note)
+    return _document((width, top + 4), title, said, marks, note, "intervals table")
 
 
 def _cell_width(columns: Sequence[str], cells: Sequence[Line | None]) -> float:

@@ -73,6 +73,8 @@ def draw(
     if table is not None:
         return _heat_map(title, table, scale, note, corner)
     if known[0].by and _is_over_time(known[0].by):
+        # Changes over time are small beside the whole range.
+        scale = Scale.of_numbers(lines_of(known, possible)) if is_number else scale
         return _trend(title, known, scale, group, possible, note)
     return charts.intervals(
         title, _blocks(known, group, possible), scale, dots=is_number, note=note
@@ -118,7 +120,7 @@ def _blocks(
             label,
             [
                 # Each group has its own number of reports, which its interval depends on.
-                _line(row, f"{group(row.by)} (n = {row.n:,})", possible)
+                _line(row, f"{group(row.by)} (n={row.n:,})", possible)
                 for row in rows
                 if row.choice == choice
             ],
@@ -236,7 +238,7 @@ def _heat_map(
     if corner is not None:
         asked = [*corner] if down == 0 else [*reversed(corner)]
     # Of "B | A" the shares of B add up to 100% for each choice of A.
-    whole = {0: "", 1: ""} if separator == _BETWEEN else {0: "", 1: ", each 100%"}
+    whole = {0: "", 1: ""} if separator == _BETWEEN else {0: "", 1: ", each by itself"}
     across, along = (f"{asked[place]}{whole[place]}" for place in (1 - down, down))
     rows = [
         (

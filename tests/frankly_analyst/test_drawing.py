@@ -89,7 +89,7 @@ def test_groups_carry_their_own_n_and_two_choices_show_the_last() -> None:
     ]
     chart = drawn(groups)
     assert said(chart) == (
-        "Yes: north (n = 1,200) 30%, from 20% to 40%, south (n = 80) 60%, from 50% to 70%"
+        "Yes: north (n=1,200) 30%, from 20% to 40%, south (n=80) 60%, from 50% to 70%"
     )
     three = drawn([r for by in "ab" for r in rows_of({"x": 0.2, "y": 0.3, "z": 0.5}, f"g={by}")])
     assert [part.partition(":")[0] for part in said(three).split("; ")] == ["X", "Y", "Z"]
@@ -190,8 +190,8 @@ def a_table(
 
 TABLES = {
     "joint": ("a × b", " × ", False, "Across: B?", "Down: A?"),
-    "each row is all": ("b | a", " | ", True, "Across: B?", "Down: A?, each 100%"),
-    "each column is all": ("a | b", " | ", False, "Across: B?, each 100%", "Down: A?"),
+    "each row is all": ("b | a", " | ", True, "Across: B?", "Down: A?, each by itself"),
+    "each column is all": ("a | b", " | ", False, "Across: B?, each by itself", "Down: A?"),
 }
 
 

@@ -67,7 +67,7 @@ def test_a_mean_is_a_dot_on_its_scores_and_a_distribution_is_left_out() -> None:
 
 def test_groups_are_below_each_choice_each_with_its_own_n() -> None:
     drawn = estimates(question("q", 3), by="region").plot("q")
-    assert {"C0", "C1", "C2", "c0 (n = 400)", "c1 (n = 400)"} <= set(words(drawn))
+    assert {"C0", "C1", "C2", "c0 (n=400)", "c1 (n=400)"} <= set(words(drawn))
     assert count(drawn, "bar") == 6
     assert {"q?", "800 reports, intervals at 95%. A survey"} <= set(words(drawn))
 
@@ -96,8 +96,8 @@ def test_periods_are_a_trend() -> None:
 
 @pytest.mark.parametrize(
     ("percent", "down", "across"),
-    [(None, "Down: a?", "Across: b?"), ("row", "Down: a?, each 100%", "Across: b?"),
-     ("column", "Down: a?", "Across: b?, each 100%")],
+    [(None, "Down: a?", "Across: b?"), ("row", "Down: a?, each by itself", "Across: b?"),
+     ("column", "Down: a?", "Across: b?, each by itself")],
 )  # fmt: skip
 def test_a_table_of_two_questions_is_a_heat_map(
     percent: str | None, down: str, across: str

@@ -48,8 +48,8 @@ class Result:
     """The result of one question.
 
     said, further, limits : sentences about it, all differences if there are more, and how far it can be
-    trusted. waiting : what is said of groups
-    without a result yet. about : how many reports are about it, "" if all are.
+    trusted. waiting : what is said of groups without a result yet. about : how many reports are about it, "" if
+    all are. has_n : False for shares of people with one answer, whose number is not known.
     """
 
     number: int
@@ -60,6 +60,7 @@ class Result:
     limits: Sequence[str]
     waiting: Sequence[str]
     about: str
+    has_n: bool
     rows: Sequence[ShownRow]
 
     @property
@@ -84,7 +85,7 @@ def values(
     found = _found(services, survey, documents, asked)
     return {
         "path": path,
-        "name": survey.name,
+        "name": "-".join([survey.name, *asked.words]),
         "view": asked,
         "views": views_of(documents, names),
         "today": services.surveys.now().date(),
@@ -109,7 +110,7 @@ def chart(services: Services, survey: OpenedSurvey, name: str) -> Response:
         content = _file(found, names_of(documents), services.surveys.now().date(), place, form)
         if content is not None:
             response = Response(content, content_type=_KINDS[form])
-            file = f"{survey.name}-{place + 1}.{form}"
+            file = "-".join([survey.name, *asked.words, f"{place + 1}.{form}"])
             response.headers["Content-Disposition"] = f'attachment; filename="{file}"'
             return response
     raise InvalidInput(Problem.NOT_FOUND, "there is no such chart", "name")
@@ -184,9 +185,10 @@ def _result(
         chart=section.chart(scale, note),
         said=tuple(_said(found, section, estimated)),
         further=differences.every if len(differences.every) > len(differences.short) else (),
-        limits=list(section.limits),
+        limits=list(section.limits(of_figures=True)),
         waiting=tuple(_waiting(section)),
         about=_about(section),
+        has_n=not found.answer["percent"],
         rows=[
             ShownRow(
                 section.names.label(row.by) if row.by else "",
@@ -204,6 +206,8 @@ def _shown(row: Any, section: Section) -> Shown:
 
 
 def _said(found: Found, section: Section, estimated: Sequence[EstimatesTable]) -> Iterator[str]:
+    if section.is_number and (ends := section.names.ends.get(section.found[0]["id"])):
+        yield ends
     yield from section.differences.short
     # Of several groups the chart has the figures, and the sentences are about their differences.
     if len(section.groups) != 1 or not estimated:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections of the estimates page, based on a result of the analysis."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from frankly_analyst import Estimate, RandomAnswers
 from frankly_analyst.charts import Scale as ChartScale
@@ -12,19 +12,21 @@ from frankly_analyst.plots import NUMBER, percent
 from frankly_analyst.shown import Range
 from frankly_analyst.svg import Svg
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.questions import CONTRAST, MEAN
+from frankly_protocol.questions import CONTRAST, MEAN, Question, decimal_text
 
 from frankly_server.analysis.periods import DAYS, PERIODS
 from frankly_server.web.results.asked import Asked
 from frankly_server.web.results.sentences import (
-    MOST_STATED,
     Sentences,
+    flag_sentences,
     group_sentences,
     scale_sentences,
     sentences_of,
     trend_sentences,
 )
 
+_MOST_DIFFERENCES: Final = 6
+"""Largest number of differences between groups that are stated one by one."""
 FigureRows = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 """Questions of a result about scales, or about wanted figures, by their id and group name."""
 
@@ -39,7 +41,8 @@ class EstimatesTable:
     intervals of these shares, [low, high] by choice. random_answers : sentences about people who answer
     at random, and about the law that is assumed of them; () without an instructed item. labels : of
     the rows. figures : the figures to draw, of the selected product. scale_said, scale_rows :
-    sentences about the mean and the median, and the rows of the scale.
+    sentences about the mean and the median, and the rows of the scale. warned : rows of the figures, if
+    they are no shares. language : of labels.
     """
 
     name: str
@@ -57,13 +60,23 @@ class EstimatesTable:
     figures: Sequence[Estimate] = ()
     scale_said: Sequence[str] = ()
     scale_rows: Sequence[Mapping[str, Any]] = ()
+    warned: Sequence[Mapping[str, Any]] = ()
+    language: str = ""
+
+    @property
+    def limits(self) -> Sequence[str]:
+        """Return how far the figures can be trusted."""
+        # What is said of shares is not true of other figures of the question.
+        return (
+            tuple(flag_sentences(self.warned, self.language))
+            if self.warned
+            else self.sentences.limits
+        )
 
     @property
     def mean(self) -> list[Estimate]:
         """Return the mean of a scale, [] without one."""
-        return [
-            Estimate.from_json(row, None, ()) for row in self.scale_rows if row["choice"] == MEAN
-        ]
+        return [Estimate.from_json(row, None, ()) for row in _means_of(self)]
 
     @property
     def has_corrected(self) -> bool:
@@ -107,24 +120,21 @@ class Section:
             return self
         return replace(
             self,
-            # What is said of how far shares can be trusted is not true of means.
             groups=[
-                replace(group, figures=group.mean, sentences=Sentences(tuple(group.scale_said), ()))
-                for group in self.groups
+                replace(group, figures=group.mean, warned=_means_of(group)) for group in self.groups
             ],
             found=[
-                {**question, "rows": [row for row in group.scale_rows if row["choice"] == MEAN]}
+                {**question, "rows": _means_of(group)}
                 for question, group in zip(self.found, self.groups, strict=True)
             ],
             differences=self.mean_differences,
         )
 
-    @property
-    def limits(self) -> Iterator[str]:
-        """Yield how far the results can be trusted; of several groups each with its name."""
+    def limits(self, *, of_figures: bool = False) -> Iterator[str]:
+        """Yield how far the shares, or the figures to draw, can be trusted; of several groups each with its name."""
         known = [group for group in self.groups if group.status != "insufficient"]
         for group in known:
-            for words in group.sentences.limits:
+            for words in group.limits if of_figures else group.sentences.limits:
                 yield f"{group.name}: {words}" if len(known) > 1 else words
 
     @property
@@ -158,11 +168,16 @@ class Section:
         )
 
 
+def _means_of(group: EstimatesTable) -> list[Mapping[str, Any]]:
+    return [row for row in group.scale_rows if row["choice"] == MEAN]
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """Names of questions, choices and groups by id, in the first language of the newest version.
 
-    scores : the smallest and the largest score of each question with scores, in any version.
+    scores : the smallest and the largest score of each question with scores, in any version. ends : what the
+    newest version says of these, in words.
     """
 
     language: str
@@ -170,6 +185,7 @@ class Names:
     choices: Mapping[str, Sequence[str]]
     groups: Mapping[str, Mapping[str, str]]
     scores: Mapping[str, Range]
+    ends: Mapping[str, str]
 
     def of(self, texts: Mapping[str, str]) -> str:
         """Return the text in that language, or else in its first language."""
@@ -192,7 +208,7 @@ class Names:
 def names_of(documents: Sequence[SurveyDocument]) -> Names:
     """Return the names of a survey. documents : its versions, oldest first."""
     language = documents[-1].languages[0]
-    of = Names(language, {}, {}, {}, {}).of
+    of = Names(language, {}, {}, {}, {}, {}).of
     questions = documents[-1].questions.values()
     return Names(
         language,
@@ -204,7 +220,20 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
             for q in document.strata
         },
         _score_ranges(documents),
+        {q.id: words for q in questions if (words := _ends_in_words(q, of))},
     )
+
+
+def _ends_in_words(question: Question, of: Callable[[Mapping[str, str]], str]) -> str:
+    """Return what the smallest and the largest score mean; "" without scores, or if the labels are the scores."""
+    scored = [(one.score, of(one.label)) for one in question.choices if one.score is not None]
+    if len(scored) < 2:
+        return ""
+    ends = (min(scored), max(scored))
+    said = [(decimal_text(score), label) for score, label in ends]
+    if all(score == label for score, label in said):
+        return ""
+    return f"{', '.join(f'{score} is “{label}”' for score, label in said)}."
 
 
 def _score_ranges(documents: Sequence[SurveyDocument]) -> dict[str, Range]:
@@ -331,6 +360,8 @@ def _group(
         ],
         scale_said=scale_sentences(scale),
         scale_rows=scale,
+        warned=wanted,
+        language=names.language,
     )
 
 
@@ -344,7 +375,7 @@ def _differences(
 
     rows = of([row for entry in entries for row in entry["rows"]])
     is_over_time = asked.period is not None and asked.by is None
-    words = f"from one {asked.period} to the next" if is_over_time else "tested"
+    words = f"from one {asked.period} with results to the next" if is_over_time else "tested"
     slopes: list[str] = []
     for entry in entries:
         if is_over_time and entry["trend"] is not None:
@@ -352,8 +383,11 @@ def _differences(
             slopes += trend_sentences(of(trend["rows"]), trend["per"], names.language)
     short, every = (
         group_sentences(rows, names.label, names.language, tested_words=words, most=most)
-        for most in (MOST_STATED, len(rows))
+        for most in (_MOST_DIFFERENCES, len(rows))
     )
+    # A rise over all periods is not denied by steps, none of which is clear by itself.
+    if any(" rises by " in words or " falls by " in words for words in slopes):
+        short = tuple(words for words in short if not words.startswith(("None of", "The one")))
     return Differences((*slopes, *short), (*slopes, *every))
 
 

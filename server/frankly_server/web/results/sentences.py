@@ -107,7 +107,7 @@ def sentences_of(
         *_ranking(question, level, language),
         *_versions(rows[0]),
     )
-    return Sentences(findings, (*_limits(rows, language), *_flags(rows, language)))
+    return Sentences(findings, (*_limits(rows, language), *flag_sentences(rows, language)))
 
 
 def completion_words(completion: Mapping[str, Any]) -> str:
@@ -164,6 +164,12 @@ def group_sentences(
     elif len(clear) > len(stated):
         rest = len(clear) - len(stated)
         sentences.append(f"And {rest} further differences are distinguishable from chance.")
+    if clear and (others := len(tested) - len(clear)):
+        sentences.append(
+            f"The other {others} differences {tested_words} are not distinguishable from chance."
+            if others > 1
+            else f"The other difference {tested_words} is not distinguishable from chance."
+        )
     untested = len(pairs) - len(tested)
     if untested:
         sentences.append(
@@ -381,7 +387,8 @@ def _limits(rows: Sequence[Mapping[str, Any]], language: str) -> Iterator[str]:
         )
 
 
-def _flags(rows: Sequence[Mapping[str, Any]], language: str) -> Iterator[str]:
+def flag_sentences(rows: Sequence[Mapping[str, Any]], language: str) -> Iterator[str]:
+    """Yield the warnings about figures that are shown beside them."""
     for flag in _WARNED:
         flagged = [_label(row, language) for row in rows if flag in row["flags"]]
         words = flag_words(flag)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Views of the page of results: all answers together, groups, periods, and two questions together."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
@@ -36,6 +37,11 @@ class View:
     requests: tuple[Asked, ...]
     options: Mapping[str, str]
 
+    @property
+    def words(self) -> list[str]:
+        """The words of the value, for the name of a file."""
+        return re.findall(r"[a-z0-9_]+", self.value)
+
     @classmethod
     def of(cls, value: str) -> Self:
         """Return the view of a query. Raises InvalidInput(field_type) for an unknown one."""
@@ -69,7 +75,7 @@ def views_of(
     if len(documents) > 1:
         groups.append((f"by:{VERSION}", "Version of the survey"))
     pairs = [
-        (f"pair:{a},{b}", " × ".join(_short(names.questions[one]) for one in (a, b)))
+        (f"pair:{a},{b}", " with ".join(_short(names.questions[one]) for one in (a, b)))
         for a, b in comparable_pairs(documents[-1])
     ]
     lists = [

@@ -542,6 +542,15 @@ def check_groups(rows: Sequence[Row], names: Callable[[str], str]) -> list[str]:
         assert len(tested) == (int(none[1]) if none else 1)
         assert len(sentences) == 1
         return [*kinds, "none"]
+    if len(tested) > len(clear):
+        rest = re.fullmatch(
+            r"The other (?:(\d+) differences tested are|difference tested is) not distinguishable from chance\.",
+            sentences.pop(),
+        )
+        assert rest
+        assert int(rest[1] or 1) == len(tested) - len(clear)
+        assert rest[1] != "1"
+        kinds.append("others")
     if len(clear) > 4:
         more = re.fullmatch(
             r"And (\d+) further differences are distinguishable from chance\.", sentences.pop()
@@ -641,7 +650,7 @@ def test_sentences_about_invented_differences_are_true() -> None:
                 some_comparisons(draw), {f"r={i}": f"North {i}% “x”" for i in range(9)}.__getitem__
             )
         )
-    assert seen == {"untested", "none", "more", "clear"}
+    assert seen == {"untested", "none", "others", "more", "clear"}
 
 
 # Scales and completion.

@@ -25,11 +25,7 @@ if (job) {
   setTimeout(follow, 500);
 }
 
-// Printing, and pictures as PNG, are the browser's work: it has the fonts.
-for (const button of document.querySelectorAll("[data-print]")) {
-  button.hidden = false;
-  button.addEventListener("click", () => { print(); });
-}
+// Pictures as PNG are the browser's work: it has the fonts.
 for (const link of document.querySelectorAll("a[data-png]")) {
   link.hidden = false;
   link.addEventListener("click", (event) => {
