@@ -115,6 +115,7 @@ def _comparisons(
     slopes = _slopes(samples, scores, compared.over)
     return {
         "question": table.id,
+        "documents": list(dict.fromkeys(one for sample in samples for one in sample.digests)),
         "over": compared.over,
         "within": compared.within,
         "groups": [{"by": sample.name, "n": sample.n} for sample in samples],

@@ -128,13 +128,15 @@ class GroupTrend(Shape):
 class GroupComparisons(Shape):
     """Comparisons of the groups of one question or table.
 
-    within : the other group or period that all groups belong to. left_out : groups with too few
+    documents : digests of the versions whose reports are compared, because versions may ask different
+    questions under one id. within : the other group or period that all groups belong to. left_out : groups with too few
     reports. homogeneity : test that all groups have the same shares; null for a single group and
     for ratios. trend : null unless at least three groups are ordered: periods, or choices with
     scores.
     """
 
     question: str
+    documents: list[str]
     over: str
     within: str
     groups: list[ComparedGroup]

@@ -206,8 +206,9 @@ def _shown(row: Any, section: Section) -> Shown:
 
 
 def _said(found: Found, section: Section, estimated: Sequence[EstimatesTable]) -> Iterator[str]:
-    if section.is_number and (ends := section.names.ends.get(section.found[0]["id"])):
-        yield ends
+    yield from section.worded
+    if section.is_number and section.ends:
+        yield section.ends
     yield from section.differences.short
     # Of several groups the chart has the figures, and the sentences are about their differences.
     if len(section.groups) != 1 or not estimated:
@@ -238,9 +239,8 @@ def _waiting(section: Section) -> Iterator[str]:
 
 
 def _about(section: Section) -> str:
-    parts = [group for group in section.groups if group.n < group.received]
-    n, received = sum(one.n for one in parts), sum(one.received for one in parts)
-    return f"{n:,} of {received:,} reports are about this question." if parts else ""
+    n, received = (sum(getattr(one, name) for one in section.groups) for name in ("n", "received"))
+    return f"{n:,} of {received:,} reports are about this question." if n < received else ""
 
 
 def _protection(
@@ -274,7 +274,7 @@ def _file(found: Sequence[Found], names: Names, today: date, place: int, form: s
         return None
     one, section = sections[place]
     if form == "svg":
-        n = sum(question["n"] for question in section.found)
+        n = sum(one["n"] for one in section.found if one["status"] != "insufficient")
         level = f"{100 * one.answer['level']:g}%"
         title = names.of(one.answer["title"])
         note = f"{title}. {n:,} answers, intervals at {level}. {today}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sections of the estimates page, based on a result of the analysis."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -97,8 +97,9 @@ class Section:
     """A question with its groups and sentences.
 
     found : its results of the analysis, by group: of shares, or with the wanted figures as their rows.
-    differences, mean_differences : how the groups' shares differ, and their means. possible : the range of
-    its scores, None without scores. names : of groups. corner : the questions of a table's rows and columns.
+    differences, mean_differences : how the groups' shares differ, and their means. documents : the versions
+    whose reports are in these results, oldest first. names : of groups. corner : the questions of a table's
+    rows and columns.
     """
 
     text: str
@@ -106,9 +107,64 @@ class Section:
     found: Sequence[Mapping[str, Any]]
     differences: Differences
     mean_differences: Differences
-    possible: Range | None
+    documents: Sequence[SurveyDocument]
     names: "Names"
     corner: tuple[str, str] | None = None
+
+    @property
+    def asked(self) -> list[tuple[SurveyDocument, Question]]:
+        """The question in each of these versions; [] for a table of several."""
+        name = self.found[0]["id"]
+        return [(one, one.questions[name]) for one in self.documents if name in one.questions]
+
+    @property
+    def versions(self) -> str:
+        """The numbers of these versions in words."""
+        numbers = [str(document.version) for document in self.documents]
+        return f"version{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+
+    @property
+    def possible(self) -> Range | None:
+        """The smallest and the largest score in these versions, None without two different ones."""
+        scores = [
+            float(choice.score)
+            for _, question in self.asked
+            for choice in question.choices
+            if choice.score is not None
+        ]
+        return (min(scores), max(scores)) if len(set(scores)) > 1 else None
+
+    @property
+    def ends(self) -> str:
+        """What the smallest and the largest score mean; "" without scores, or if the labels are the scores."""
+        if not self.asked:
+            return ""
+        _, question = self.asked[-1]
+        scored = [
+            (choice.score, self.names.of(choice.label))
+            for choice in question.choices
+            if choice.score is not None
+        ]
+        said = [(decimal_text(score), label) for score, label in sorted(scored)]
+        if len(said) < 2 or all(score == label for score, label in said):
+            return ""
+        return ", ".join(f"{score} is “{label}”" for score, label in (said[0], said[-1])) + "."
+
+    @property
+    def worded(self) -> list[str]:
+        """What is said of versions that asked this in other words than the newest of them."""
+        if not self.asked:
+            return []
+        of, (_, newest) = self.names.of, self.asked[-1]
+        said = []
+        for document, question in self.asked[:-1]:
+            if of(question.text) != of(newest.text):
+                said.append(f"Version {document.version} asked: “{of(question.text)}”")
+            labels = [of(choice.label) for choice in question.choices]
+            if labels != [of(choice.label) for choice in newest.choices]:
+                listed = ", ".join(f"“{label}”" for label in labels)
+                said.append(f"In version {document.version} the answers were {listed}.")
+        return said
 
     def of_means(self) -> "Section":
         """Return the section with the groups' means as its figures; unchanged for a question without them.
@@ -176,16 +232,14 @@ def _means_of(group: EstimatesTable) -> list[Mapping[str, Any]]:
 class Names:
     """Names of questions, choices and groups by id, in the first language of the newest version.
 
-    scores : the smallest and the largest score of each question with scores, in any version. ends : what the
-    newest version says of these, in words.
+    documents : the survey's versions, oldest first.
     """
 
     language: str
     questions: Mapping[str, str]
     choices: Mapping[str, Sequence[str]]
     groups: Mapping[str, Mapping[str, str]]
-    scores: Mapping[str, Range]
-    ends: Mapping[str, str]
+    documents: Sequence[SurveyDocument]
 
     def of(self, texts: Mapping[str, str]) -> str:
         """Return the text in that language, or else in its first language."""
@@ -208,42 +262,21 @@ class Names:
 def names_of(documents: Sequence[SurveyDocument]) -> Names:
     """Return the names of a survey. documents : its versions, oldest first."""
     language = documents[-1].languages[0]
-    of = Names(language, {}, {}, {}, {}, {}).of
+    of = Names(language, {}, {}, {}, ()).of
     questions = documents[-1].questions.values()
+    groups: dict[str, dict[str, str]] = {}
+    for document in documents:
+        for question in document.strata:
+            # A choice that the newest version does not have keeps its name.
+            named = {choice.id: of(choice.label) for choice in question.choices}
+            groups[question.id] = groups.get(question.id, {}) | named
     return Names(
         language,
         {question.id: of(question.text) for question in questions},
         {question.id: [of(choice.label) for choice in question.choices] for question in questions},
-        {
-            q.id: {c.id: of(c.label) for c in q.choices}
-            for document in documents
-            for q in document.strata
-        },
-        _score_ranges(documents),
-        {q.id: words for q in questions if (words := _ends_in_words(q, of))},
+        groups,
+        documents,
     )
-
-
-def _ends_in_words(question: Question, of: Callable[[Mapping[str, str]], str]) -> str:
-    """Return what the smallest and the largest score mean; "" without scores, or if the labels are the scores."""
-    scored = [(one.score, of(one.label)) for one in question.choices if one.score is not None]
-    if len(scored) < 2:
-        return ""
-    ends = (min(scored), max(scored))
-    said = [(decimal_text(score), label) for score, label in ends]
-    if all(score == label for score, label in said):
-        return ""
-    return f"{', '.join(f'{score} is “{label}”' for score, label in said)}."
-
-
-def _score_ranges(documents: Sequence[SurveyDocument]) -> dict[str, Range]:
-    """Return the smallest and the largest score of each question that has two different ones."""
-    scores: dict[str, list[float]] = {}
-    for document in documents:
-        for question in document.questions.values():
-            found = [float(choice.score) for choice in question.choices if choice.score is not None]
-            scores.setdefault(question.id, []).extend(found)
-    return {name: (min(found), max(found)) for name, found in scores.items() if len(set(found)) > 1}
 
 
 def sections_of(
@@ -258,18 +291,49 @@ def sections_of(
     scales, wanted : the results of the same request for scales and for wanted figures, None if there
     are none.
     """
-    scale_rows, wanted_rows = _figures(scales, names), _figures(wanted, names)
-    together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for question in answer["questions"]:
-        # By text too, because versions may ask different questions under the same id.
-        together.setdefault((question["id"], *map(str, question["text"].values())), []).append(
-            question
-        )
+    figures = _figures(scales, names), _figures(wanted, names)
     compared = answer["comparisons"], scales["comparisons"] if scales else ()
-    return [
-        _section(questions, asked, names, (scale_rows, wanted_rows), compared)
-        for questions in together.values()
+    sections = [
+        _section(questions, asked, names, figures, compared)
+        for questions in _together(answer["questions"], names)
     ]
+    texts = [section.text for section in sections]
+    return [
+        replace(section, text=f"{section.text} ({section.versions})")
+        if texts.count(section.text) > 1 and section.documents
+        else section
+        for section in sections
+    ]
+
+
+def _together(
+    questions: Sequence[Mapping[str, Any]], names: Names
+) -> list[list[Mapping[str, Any]]]:
+    """Return the results of each question, of all its groups; apart where versions ask it in different forms."""
+    together: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    form: tuple[str, ...] = ()
+    before = ""
+    for question in questions:
+        # A group without reports has no documents: it belongs to the form before it, as the analysis lists them.
+        own = [_form(document, question["id"]) for document in _documents([question], names)]
+        form = own[0] if own else form if before == question["id"] else ()
+        before = question["id"]
+        # By text too, because versions may ask different questions under the same id.
+        key = (question["id"], *map(str, question["text"].values()), form)
+        together.setdefault(key, []).append(question)
+    return list(together.values())
+
+
+def _form(document: SurveyDocument, question_id: str) -> tuple[str, ...]:
+    """Return the choice ids of a question, () for a table of several."""
+    question = document.questions.get(question_id)
+    return () if question is None else tuple(choice.id for choice in question.choices)
+
+
+def _documents(questions: Sequence[Mapping[str, Any]], names: Names) -> list[SurveyDocument]:
+    """Return the documents whose reports are in these results, oldest first."""
+    digests = {digest for question in questions for digest in question["documents"]}
+    return [document for document in names.documents if document.digest in digests]
 
 
 def _figures(result: Mapping[str, Any] | None, names: Names) -> FigureRows:
@@ -300,8 +364,15 @@ def _section(
 ) -> Section:
     level = asked.request.level
     groups = [_group(question, asked, level, names, *figures) for question in questions]
+    digests = {digest for question in questions for digest in question["documents"]}
     shares, scales = (
-        [one for one in entries if one["question"] == questions[0]["id"] and not one["within"]]
+        [
+            one
+            for one in entries
+            if one["question"] == questions[0]["id"]
+            and digests.intersection(one["documents"])
+            and not one["within"]
+        ]
         for entries in compared
     )
     return Section(
@@ -313,7 +384,7 @@ def _section(
         ],
         _differences(shares, asked, names, is_mean=False),
         _differences(scales, asked, names, is_mean=True),
-        names.scores.get(questions[0]["id"]),
+        _documents(questions, names),
         names,
         None
         if asked.row is None or asked.column is None
