@@ -65,7 +65,8 @@ class Line:
     @property
     def said(self) -> str:
         """The line in words."""
-        ends = f", from {self.ends}" if self.ends else ""
+        has_interval = self.low is not None and self.high is not None
+        ends = f", {'from ' if has_interval else ''}{self.ends}" if self.ends else ""
         unit = SHARE if self.text.endswith("%") else NUMBER
         truth = f", truth {figure(self.truth, unit)}" if self.truth is not None else ""
         return f"{self.label} {self.text}{ends}{truth}"

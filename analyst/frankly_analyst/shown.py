@@ -24,7 +24,8 @@ class Shown:
 
     estimate, low, high : None if unknown. text : of the estimate, "unknown" without one. low_text, high_text : ends of
     the interval, rounded outwards with as many digits as its width deserves, so that an interval in words
-    contains the interval; "" without an interval.
+    contains the interval; "" without an interval. is_beyond : True if the whole interval lies beyond what is
+    possible, so that its ends, if they were cut, would look like a figure without an error.
 
     An unbiased estimate can lie outside what is possible. The nearest possible value is nearer to the
     truth, and an interval cut to what is possible contains the truth as often as before.
@@ -36,6 +37,7 @@ class Shown:
     text: str
     low_text: str
     high_text: str
+    is_beyond: bool = False
 
     @classmethod
     def of(
@@ -50,6 +52,9 @@ class Shown:
         if estimate is None or low is None or high is None:
             value = _cut(estimate, possible)
             return cls(value, None, None, figure(value, unit), "", "")
+        if possible is not None and (high < possible[0] or low > possible[1]):
+            value = _cut(estimate, possible)
+            return cls(value, None, None, figure(value, unit), "", "", is_beyond=True)
         value, low, high = (_cut(one, possible) or 0.0 for one in (estimate, low, high))
         scale, mark = (100, "%") if unit == SHARE else (1, "")
         digits = digits_of(scale * (high - low))
@@ -65,7 +70,7 @@ class Shown:
     @classmethod
     def exact(cls, estimate: float, low: float, high: float) -> Self:
         """Return a figure that is one of a scale's numbers, such as a median, which is not rounded."""
-        return cls(estimate, low, high, *map(_plain, (estimate, low, high)))
+        return cls(estimate, low, high, _plain(estimate), _plain(low), _plain(high))
 
     @classmethod
     def row(cls, row: Estimate, possible: Range | None = None) -> Self:
@@ -80,8 +85,12 @@ class Shown:
 
     @property
     def ends(self) -> str:
-        """The interval as text, "" without one."""
-        return f"{self.low_text} to {self.high_text}" if self.low_text else ""
+        """The interval as text, or why there is none; "" without an estimate."""
+        if self.low_text:
+            return f"{self.low_text} to {self.high_text}"
+        if self.is_beyond:
+            return "beyond what is possible"
+        return "" if self.estimate is None else "no interval"
 
 
 def digits_of(width: float) -> int:

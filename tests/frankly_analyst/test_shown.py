@@ -46,6 +46,12 @@ def test_the_ends_as_text_contain_the_interval(
         )
         shown = Shown.of(value, low, high, unit, possible)
         ends = [Fraction(low), Fraction(value), Fraction(high)]
+        if possible is not None and (high < 0 or low > 1):
+            # Cut, it would look like a figure without an error.
+            assert (shown.is_beyond, shown.ends) == (True, "beyond what is possible")
+            assert (shown.low, shown.high, shown.estimate) == (None, None, float(low > 1))
+            continue
+        assert not shown.is_beyond
         if possible is not None:
             ends = [min(Fraction(1), max(Fraction(0), end)) for end in ends]
         assert [shown.low, shown.estimate, shown.high] == [float(end) for end in ends]
@@ -79,7 +85,8 @@ def test_no_zero_has_a_minus_sign_and_others_have_a_typographic_one() -> None:
 
 
 def test_an_unknown_interval_has_no_text() -> None:
-    assert (Shown.of(0.3, None, None).text, Shown.of(0.3, None, None).ends) == ("30.0%", "")
+    unknown = Shown.of(0.3, None, None)
+    assert (unknown.text, unknown.low_text, unknown.ends) == ("30.0%", "", "no interval")
     assert Shown.of(None, None, None).text == "unknown"
     alone = Shown.of(1.3, None, 2.0, possible=(0.0, 1.0))
     assert (alone.estimate, alone.low, alone.high, alone.text) == (1.0, None, None, "100.0%")

@@ -91,7 +91,7 @@ def values(
         "today": services.surveys.now().date(),
         "n": found[0].answer["n"],
         "results": _results(found),
-        "protection": _protection(services, documents),
+        "protection": _protection(services, _answered(documents, found[0])),
         "notes": found[0].answer["notes"],
         "level": asked.requests[0].request.level,
     }
@@ -249,9 +249,13 @@ def _protection(
     """Return what people read about their protection before they answered: (versions, sentences)."""
     told: dict[tuple[str, ...], list[int]] = {}
     for document in documents:
-        sentences = search_once(
-            services, promises, document.payload(), seconds=TRIAL_S, places=services.analyses
-        )
+        try:
+            sentences = search_once(
+                services, promises, document.payload(), seconds=TRIAL_S, places=services.analyses
+            )
+        except InvalidInput:
+            # A process that ends without a result must not take the figures with it.
+            return []
         told.setdefault(sentences, []).append(document.version)
     if len(told) == 1:
         return [("", next(iter(told)))]
@@ -259,6 +263,12 @@ def _protection(
         (f"Version {', '.join(map(str, numbers))}", sentences)
         for sentences, numbers in told.items()
     ]
+
+
+def _answered(documents: Sequence[SurveyDocument], found: Found) -> Sequence[SurveyDocument]:
+    """Return the versions that somebody has answered, or else the newest."""
+    numbers = {one["digest"]: one["n"] for one in found.answer["documents"]}
+    return [one for one in documents if numbers.get(one.digest)] or documents[-1:]
 
 
 def promises(payload: bytes) -> tuple[str, ...]:

@@ -146,15 +146,15 @@ def group_sentences(
     """
     # A weighted sum of groups has no reference, and is no difference between two of them.
     pairs = _without_complements([row for row in comparisons if row["reference"]])
-    tested = [row for row in pairs if row["low_all"] is not None]
-    if not tested:
+    tested = [row for row in pairs if row["low_all"] is not None or row.get("p_holm") is not None]
+    if not pairs:
         return ()
-    clear = [row for row in tested if row["low_all"] > 0 or row["high_all"] < 0]
+    clear = [row for row in tested if _is_clear(row)]
     clear.sort(key=lambda row: -abs(row["difference"]))
     # One more sentence is shorter than a note that one difference is left out.
     stated = clear if len(clear) <= most + 1 else clear[:most]
     sentences = [_difference(row, group_name, language) for row in stated]
-    if not clear:
+    if tested and not clear:
         # Not every pair is tested: of periods, only each with the one before.
         sentences.append(
             f"None of the {len(tested)} differences {tested_words} is distinguishable from chance."
@@ -173,7 +173,8 @@ def group_sentences(
     untested = len(pairs) - len(tested)
     if untested:
         sentences.append(
-            f"Nothing is said of {untested} further {'differences' if untested > 1 else 'difference'}, "
+            f"Nothing is said of {untested}{' further' if tested else ''} "
+            f"{'differences' if untested > 1 else 'difference'}, "
             "for want of an interval."
         )
     return tuple(sentences)
@@ -186,22 +187,23 @@ def trend_sentences(
 
     slopes : its rows, whose differences are those of one `per`, such as a month.
     """
-    tested = [row for row in _without_complements(slopes) if row["low_all"] is not None]
-    clear = [row for row in tested if row["low_all"] > 0 or row["high_all"] < 0]
+    pairs = _without_complements(slopes)
+    tested = [row for row in pairs if row["low_all"] is not None or row.get("p_holm") is not None]
+    clear = [row for row in tested if _is_clear(row)]
     clear.sort(key=lambda row: -abs(row["difference"]))
     if tested and not clear:
         return ("No rise or fall along a straight line is distinguishable from chance.",)
-    sentences = []
-    for row in clear[: MOST_STATED + 1]:
-        low, high = sorted((abs(row["low_all"]), abs(row["high_all"])))
-        moves = "rises" if row["low_all"] > 0 else "falls"
-        what, by = (
-            (f"The {row['choice']}", Shown.of(low, low, high, NUMBER).ends)
-            if row["unit"] == NUMBER
-            else (_label(row, language), _points(low, high))
-        )
-        sentences.append(f"{what} {moves} by {by} a {per}, along a straight line.")
-    return tuple(sentences)
+    return tuple(_slope(row, per, language) for row in clear[: MOST_STATED + 1])
+
+
+def _slope(row: Mapping[str, Any], per: str, language: str) -> str:
+    what = f"The {row['choice']}" if row["unit"] == NUMBER else _label(row, language)
+    moves = f"{what} {'rises' if row['difference'] > 0 else 'falls'}"
+    if row["low_all"] is None:
+        return f"{moves} along a straight line ({p_text(row['p_holm'])}, adjusted for all tests of the question)."
+    low, high = sorted((abs(row["low_all"]), abs(row["high_all"])))
+    by = Shown.of(low, low, high, NUMBER).ends if row["unit"] == NUMBER else _points(low, high)
+    return f"{moves} by {by} a {per}, along a straight line."
 
 
 def association_sentence(test: Mapping[str, Any] | None) -> str:
@@ -237,7 +239,8 @@ def interval_words(low: float, high: float) -> str:
     """Return a share's interval in words, with its ends rounded outwards."""
     if low <= 0 and high >= 1:
         return "anything from none to all (nothing can be said)"
-    shown = Shown.of(low, low, high, possible=(0.0, 1.0))
+    low, high = (min(1.0, max(0.0, end)) for end in (low, high))
+    shown = Shown.of(low, low, high)
     if low <= 0:
         return f"at most {shown.high_text}"
     if high >= 1:
@@ -422,6 +425,14 @@ def _without_complements(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
     return kept
 
 
+def _is_clear(row: Mapping[str, Any]) -> bool:
+    """Return True for a difference that chance hardly explains, even among all that are tested together."""
+    if row["low_all"] is not None:
+        return bool(row["low_all"] > 0 or row["high_all"] < 0)
+    # Ratios have no simultaneous intervals, but p-values adjusted for all tests of the question.
+    return bool(row["p_holm"] < _DIFFER and row["difference"])
+
+
 def _difference(row: Mapping[str, Any], group_name: Callable[[str], str], language: str) -> str:
     """Return the sentence about a difference whose simultaneous interval excludes 0."""
     low, high = row["low_all"], row["high_all"]
@@ -430,12 +441,20 @@ def _difference(row: Mapping[str, Any], group_name: Callable[[str], str], langua
         "all groups together" if name == MEAN_OF_GROUPS else _quoted(group_name(name))
         for name in (row["by"], row["reference"])
     )
+    if row["difference"] < 0:
+        higher, lower = lower, higher
+    what = (
+        f"The {row['choice']} is higher"
+        if row["unit"] == NUMBER
+        else f"{_label(row, language)} is more common"
+    )
+    if low is None:
+        return f"{what} in {higher} than in {lower} ({p_text(row['p_holm'])}, adjusted for all tests of the question)."
     if high < 0:
-        (low, high), (higher, lower) = (-high, -low), (lower, higher)
+        low, high = -high, -low
     if row["unit"] == NUMBER:
-        ends = Shown.of(low, low, high, NUMBER).ends
-        return f"The {row['choice']} is higher in {higher} than in {lower}, by {ends}."
-    return f"{_label(row, language)} is more common in {higher} than in {lower}, by {_points(low, high)}."
+        return f"{what} in {higher} than in {lower}, by {Shown.of(low, low, high, NUMBER).ends}."
+    return f"{what} in {higher} than in {lower}, by {_points(low, high)}."
 
 
 def _points(low: float, high: float) -> str:

@@ -112,7 +112,9 @@ def test_groups_differ_only_beyond_the_error_of_all_comparisons(apart: float) ->
 
 def test_differences_without_simultaneous_intervals_are_not_reported() -> None:
     row = compared("yes", 0.4, 0.1) | {"low_all": None, "high_all": None}
-    assert group_sentences([row], str, "en") == ()
+    assert group_sentences([row], str, "en") == (
+        "Nothing is said of 1 difference, for want of an interval.",
+    )
 
 
 def test_a_difference_without_an_interval_is_not_called_indistinguishable() -> None:

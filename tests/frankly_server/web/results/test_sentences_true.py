@@ -482,8 +482,16 @@ def sorted_out(rows: Sequence[Row]) -> tuple[list[Row], list[Row], list[Row]]:
         for of in pairs.values()
     ]
     single = [row for of in both for row in of]
-    tested = [row for row in single if row["low_all"] is not None]
-    clear = [row for row in tested if not row["low_all"] <= 0 <= row["high_all"]]
+    tested = [row for row in single if row["low_all"] is not None or row["p_holm"] is not None]
+    clear = [
+        row
+        for row in tested
+        if (
+            row["p_holm"] < 0.05
+            if row["low_all"] is None
+            else not row["low_all"] <= 0 <= row["high_all"]
+        )
+    ]
     clear.sort(key=lambda row: abs(row["difference"]), reverse=True)
     return single, tested, clear
 
@@ -496,6 +504,8 @@ HIGHER: Final = re.compile(r"The mean is higher in (.+) than in (.+), by ([\d.]+
 
 def is_true_of(row: Row, sentence: str, names: Callable[[str], str]) -> bool:
     is_number = row["unit"] == "number"
+    if row["low_all"] is None:
+        return is_by_p(row, sentence, names)
     match = (HIGHER if is_number else DIFFERENCE).fullmatch(sentence)
     assert match, sentence
     *label, higher, lower = match.groups()[: 2 if is_number else 3]
@@ -515,23 +525,44 @@ def is_true_of(row: Row, sentence: str, names: Callable[[str], str]) -> bool:
     return are_points(stated, ends)
 
 
+def is_by_p(row: Row, sentence: str, names: Callable[[str], str]) -> bool:
+    """A mean among people who answered has no simultaneous interval, but an adjusted p-value."""
+    match = re.fullmatch(
+        r"The mean is higher in (.+) than in (.+) \((p .+), adjusted for all tests of the question\)\.",
+        sentence,
+    )
+    assert match, sentence
+    of = [
+        "all groups together" if group == "mean" else f"“{names(group)}”"
+        for group in (row["by"], row["reference"])
+    ]
+    expected = of if row["difference"] > 0 else of[::-1]
+    return (
+        [match[1], match[2]] == expected and is_p(match[3], row["p_holm"]) and row["p_holm"] < 0.05
+    )
+
+
 def check_groups(rows: Sequence[Row], names: Callable[[str], str]) -> list[str]:
     """Read the sentences about differences between groups; return their kinds."""
     sentences = list(group_sentences(rows, names, "en"))
     single, tested, clear = sorted_out(rows)
-    if not tested:
+    if not single:
         assert sentences == []
         return []
     kinds = []
     if len(single) > len(tested):
         words = re.fullmatch(
-            r"Nothing is said of (\d+) further (differences?), for want of an interval\.",
+            r"Nothing is said of (\d+) (further )?(differences?), for want of an interval\.",
             sentences.pop(),
         )
         assert words
         assert int(words[1]) == len(single) - len(tested)
-        assert (words[2] == "difference") == (words[1] == "1")
+        assert (words[2] is None) == (not tested)
+        assert (words[3] == "difference") == (words[1] == "1")
         kinds.append("untested")
+    if not tested:
+        assert sentences == []
+        return kinds
     if not clear:
         none = re.fullmatch(
             r"None of the (\d+) differences tested is distinguishable from chance\.", sentences[0]
@@ -588,6 +619,7 @@ def some_comparisons(draw: random.Random) -> list[dict[str, Any]]:
             rows.append({
                 "choice": "mean" if unit == "number" else f"c{c}", "label": {"en": LABELS[c]}, "by": by,
                 "reference": of, "difference": difference, "unit": unit,
+                "p_holm": draw.choice([None, 0.0004, 0.0499, 0.05, 0.7]) if unit == "number" else None,
                 "low_all": difference - half if is_known else None,
                 "high_all": difference + half if is_known else None,
             })  # fmt: skip
@@ -602,6 +634,9 @@ def test_sentences_about_invented_trends_are_true() -> None:
         r"(?:“(.+)”|The mean) (rises|falls) by (at most )?(?:([\d.]+) to )?([\d.]+)( percentage points)? a month, "
         r"along a straight line\."
     )
+    by_p = re.compile(
+        r"The mean (rises|falls) along a straight line \((p .+), adjusted for all tests of the question\)\."
+    )
     for _ in range(400):
         rows = [row | {"reference": ""} for row in some_comparisons(draw) if row["by"] == "r=1"]
         sentences = trend_sentences(rows, "month", "en")
@@ -613,6 +648,13 @@ def test_sentences_about_invented_trends_are_true() -> None:
             continue
         assert len(sentences) == min(4, len(clear))
         for sentence, row in zip(sentences, clear, strict=False):
+            if row["low_all"] is None:
+                stated_p = by_p.fullmatch(sentence)
+                assert stated_p
+                assert (stated_p[1] == "rises") == (row["difference"] > 0)
+                assert is_p(stated_p[2], row["p_holm"])
+                seen.add("by p")
+                continue
             match = line.fullmatch(sentence)
             assert match, sentence
             label, moves, *stated, points = match.groups()
@@ -627,7 +669,7 @@ def test_sentences_about_invented_trends_are_true() -> None:
             else:
                 assert are_points(parts, ends)
             seen.add(moves)
-    assert seen == {"none", "untested", "rises", "falls"}
+    assert seen == {"none", "untested", "rises", "falls", "by p"}
 
 
 def test_a_relation_is_stated_only_where_chance_hardly_explains_it() -> None:
