@@ -36,7 +36,8 @@ class Services:
     accounts, second_factors, passkeys : sign-in. lifecycle, jobs : states of surveys, and
     publishing in the background. searches, analyses, previews, managing : places for slow work of
     requests.
-    kept_results : results of searches, the newest last (`web.searching.search_once`). webhooks,
+    kept_results : results of searches, the newest last (`web.searching.search_once`). kept_views : what
+    pages of results show, until the next release (`web.results.page`). webhooks,
     webhook_thread : webhook addresses, and the thread that posts events to them.
     """
 
@@ -67,6 +68,7 @@ class Services:
         self.searches, self.analyses = Places(*SEARCHES), Places(*ANALYSES)
         self.previews, self.managing = Places(*PREVIEWS), Places(*MANAGING)
         self.kept_results: OrderedDict[bytes, Any] = OrderedDict()
+        self.kept_views: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))
         self.webhook_thread = WebhookThread(self.webhooks)
 

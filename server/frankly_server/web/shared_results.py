@@ -36,7 +36,7 @@ _REFUSED: Final = """<h1>This was not accepted</h1>
 <p><a href="{path}">To the results</a></p>
 """
 _BUSY: Final = """<h1>One moment, please</h1>
-<p>Others are looking at results just now. Load this page again in {seconds} seconds.</p>
+<p>Others are looking at results just now. This page loads itself again in {seconds} seconds.</p>
 """
 _BROKEN: Final = """<h1>That did not work</h1>
 <p>The server could not show this page; try again later.</p>
@@ -138,7 +138,9 @@ def _refused(error: FranklyError) -> Response:
         body = _REFUSED.format(detail=escape(error.detail), path=escape(g.results_path))
         response = html_page("This was not accepted", body, status=problem.status_code)
     if "Retry-After" in problem.headers:
-        response.headers["Retry-After"] = problem.headers["Retry-After"]
+        seconds = problem.headers["Retry-After"]
+        # The page loads itself again: many may open a link that was mailed to them at once.
+        response.headers["Retry-After"], response.headers["Refresh"] = seconds, seconds
     response.vary.add("Accept")
     return response
 

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
@@ -29,6 +30,9 @@ from frankly_server.web.results.sentences import association_sentence
 from frankly_server.web.results.view import View, views_of
 from frankly_server.web.searching import search_once, without_slot
 
+_MOST_KEPT: Final = 32
+_MOST_RANDOM: Final = 12
+"""Largest number of groups of which is said how many people answer at random."""
 _FILE: Final = re.compile(r"([1-9][0-9]{0,3})\.(svg|csv)")
 _KINDS: Final = {"svg": "image/svg+xml", "csv": "text/csv; charset=utf-8"}
 
@@ -80,7 +84,7 @@ def values(
     documents = services.surveys.versions(survey.id)
     if not documents:
         return {"path": path, "results": None}
-    asked = View.of(_query() if view is None else view)
+    asked = View.of(_query() if view is None else view, documents)
     names = names_of(documents)
     found = _found(services, survey, documents, asked)
     return {
@@ -91,6 +95,11 @@ def values(
         "today": services.surveys.now().date(),
         "n": found[0].answer["n"],
         "results": _results(found),
+        "random": list(
+            dict.fromkeys(
+                words for _, section in _sections(found) for words in section.random_answers
+            )
+        )[:_MOST_RANDOM],
         "protection": _protection(services, _answered(documents, found[0])),
         "notes": found[0].answer["notes"],
         "level": asked.requests[0].request.level,
@@ -103,8 +112,9 @@ def chart(services: Services, survey: OpenedSurvey, name: str) -> Response:
     Raises InvalidInput(not_found) for another name, and like `values`.
     """
     documents, match = services.surveys.versions(survey.id), _FILE.fullmatch(name)
-    asked = View.of(_query())
+    value = _query()
     if match and documents:
+        asked = View.of(value, documents)
         place, form = int(match[1]) - 1, match[2]
         found = _found(services, survey, documents, asked)
         content = _file(found, names_of(documents), services.surveys.now().date(), place, form)
@@ -123,10 +133,20 @@ def _query() -> str:
 def _found(
     services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument], view: View
 ) -> list[Found]:
+    """Return what the analysis finds for a view; kept until the next release, because many may read it at once."""
+
     def find(asked: Asked) -> Found:
         return found_of(services, survey.id, documents, asked, completion=False)
 
+    kept = services.kept_views
+    released = tuple(services.intake.released_by_day(survey.id).items())
+    key = (survey.id, view.value, tuple(one.digest for one in documents), released)
+    if key in kept:
+        return list(kept[key])
     with without_slot(services.analyses):
+        # Another request may have waited for the same before this one.
+        if key in kept:
+            return list(kept[key])
         first, *others = view.requests
         found = [find(first)]
         for asked in others:
@@ -136,6 +156,11 @@ def _found(
             except InvalidInput as refused:
                 if refused.problem is not Problem.UNSUPPORTED:
                     raise
+        kept[key] = found
+        # Other threads may remove results, too.
+        with suppress(KeyError):
+            while len(kept) > _MOST_KEPT:
+                kept.popitem(last=False)
         return found
 
 

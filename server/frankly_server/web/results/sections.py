@@ -166,6 +166,15 @@ class Section:
                 said.append(f"In version {document.version} the answers were {listed}.")
         return said
 
+    @property
+    def random_answers(self) -> list[str]:
+        """What is said of people who answer at random, of several groups each with its name."""
+        told = [group for group in self.groups if group.random_answers]
+        return [
+            f"{group.name}: {group.random_answers[0]}" if group.name else group.random_answers[0]
+            for group in told
+        ]
+
     def of_means(self) -> "Section":
         """Return the section with the groups' means as its figures; unchanged for a question without them.
 

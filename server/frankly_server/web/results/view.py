@@ -43,17 +43,21 @@ class View:
         return re.findall(r"[a-z0-9_]+", self.value)
 
     @classmethod
-    def of(cls, value: str) -> Self:
-        """Return the view of a query. Raises InvalidInput(field_type) for an unknown one."""
+    def of(cls, value: str, documents: Sequence[SurveyDocument]) -> Self:
+        """Return the view of a query. documents : the survey's versions.
+
+        Raises InvalidInput(field_type) for one that the survey does not have.
+        """
         kind, _, name = value.partition(":")
-        if kind == "by" and name:
+        strata = {one.id for document in documents for one in document.strata}
+        if kind == "by" and name in strata | ({VERSION} if len(documents) > 1 else set()):
             asked = Asked(EstimatesRequest(method=DEFAULT, by=name), by=name)
             return cls(value, kind, (asked,), {"by": name})
         if kind == "per" and name in PERIODS:
             asked = Asked(EstimatesRequest(method=DEFAULT, by=name), period=name)
             return cls(value, kind, (asked,), {"period": name})
         pair = name.split(",")
-        if kind == "pair" and len(pair) == 2:
+        if kind == "pair" and tuple(pair) in comparable_pairs(documents[-1]):
             row, column = pair
             requests = (
                 EstimatesRequest(method=DEFAULT, targets=pair, percent=percent)
