@@ -79,6 +79,11 @@ class Intake:
         with self._database.reading("released reports") as tx:
             return tx.batches.by_day(survey_id)
 
+    def release_mark(self, survey_id: str) -> tuple[str, int, int]:
+        """Return what changes with every release and erasure of a survey (`BatchesTable.mark`)."""
+        with self._database.reading("released reports") as tx:
+            return tx.batches.mark(survey_id)
+
     def released(self) -> dict[str, int]:
         """Return survey id -> number of released reports, without surveys that have none."""
         with self._database.reading("released reports") as tx:

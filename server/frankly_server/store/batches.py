@@ -106,6 +106,18 @@ class BatchesTable(TableAccess):
         found = self._connection.execute(of_survey.group_by(day).order_by(day))
         return {released: int(n) for released, n in found}
 
+    def mark(self, survey: str) -> tuple[str, int, int]:
+        """Return the time of a survey's newest release, and how many reports and batches are released.
+
+        A release and an erasure change it; without a release it is ("", 0, 0).
+        """
+        figures = func.max(batches.c.released), func.sum(batches.c.n), func.count()
+        query = select(*figures).select_from(batches).join(documents, _OF_DOCUMENT)
+        newest, n, number = self._connection.execute(
+            query.where(documents.c.survey == survey)
+        ).one()
+        return newest or "", int(n or 0), int(number)
+
     def numbers(self) -> dict[str, int]:
         """Return survey -> number of released reports, without surveys that have none."""
         query = select(documents.c.survey, func.sum(batches.c.n)).join(batches, _OF_DOCUMENT)

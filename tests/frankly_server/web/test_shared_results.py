@@ -272,3 +272,22 @@ def test_the_metrics_count_by_route(site: Site) -> None:
     text = client.get("/metrics", headers={"Authorization": f"Bearer {token}"}).text
     assert "/results/<secret>" in text
     assert path not in text
+
+
+def test_many_readers_of_one_view_need_one_analysis(
+    fresh_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept is shown while all places for analyses are taken; whoever must wait is served without a click."""
+    path = link(fresh_site)
+    first = fresh_site.client.get(path, headers=PERSON)
+    assert first.status_code == 200
+
+    def no_place(*_arguments: Any) -> Any:
+        raise Busy(retry_after_s=7)
+
+    monkeypatch.setattr(results, "without_slot", no_place)
+    again = fresh_site.client.get(path, headers=PERSON)
+    assert (again.status_code, again.text) == (200, first.text)
+    other = fresh_site.client.get(path, query_string={"show": "by:region"}, headers=PERSON)
+    assert other.status_code == 429
+    assert (other.headers["Retry-After"], other.headers["Refresh"]) == ("7", "7")

@@ -2,6 +2,7 @@
 """Results of a survey, made to be shown: for the admin pages, and for whoever has a link to them."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -138,15 +139,17 @@ def _found(
     def find(asked: Asked) -> Found:
         return found_of(services, survey.id, documents, asked, completion=False)
 
-    kept = services.kept_views
-    released = tuple(services.intake.released_by_day(survey.id).items())
-    key = (survey.id, view.value, tuple(one.digest for one in documents), released)
-    if key in kept:
-        return list(kept[key])
+    kept: OrderedDict[tuple[Any, ...], list[Found]] = services.kept_views
+    digests = tuple(one.digest for one in documents)
+    key = (survey.id, view.value, digests, services.intake.release_mark(survey.id))
+    known = kept.get(key)
+    if known is not None:
+        return known
     with without_slot(services.analyses):
         # Another request may have waited for the same before this one.
-        if key in kept:
-            return list(kept[key])
+        known = kept.get(key)
+        if known is not None:
+            return known
         first, *others = view.requests
         found = [find(first)]
         for asked in others:

@@ -153,4 +153,9 @@ def test_results_are_those_of_the_newest_release(tmp_path: Path) -> None:
         for page in (before, after)
     ]
     assert pictures[0] != pictures[1]
+    # As many answers as before an erasure are not those of before.
+    office.services.lifecycle.move(office.survey, "close")
+    office.services.surveys.erase(office.survey)
+    assert "0 answers" in viewer.get(path).text
+    assert "No result yet" in viewer.get(path).text
     office.services.close()
