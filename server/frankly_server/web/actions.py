@@ -237,7 +237,7 @@ def make_key(
         raise InvalidInput(
             Problem.IMMUTABLE, f"there are {MOST_KEYS} keys that work: revoke some first", "key"
         )
-    opened = f"{len(surveys)} of the surveys" if surveys else "all surveys"
+    opened = _opened_words(services, surveys)
 
     def recorder(prefix: str) -> Record:
         subject = f"{prefix}…, {role}, {opened}: {label}"
@@ -252,8 +252,31 @@ def revoke_key(services: Services, by: Actor, prefix: str) -> None:
     Raises InvalidInput: not_found, forbidden for a key with more rights than the caller has,
     unauthenticated.
     """
-    record = services.accounts.credential_recorder(by, "API key revoked", f"{prefix}…")
+    # The trail says what it opened, since the list of keys does not last as long.
+    known = next((one for one in services.access.list() if one.prefix == prefix), None)
+    is_ours = known is not None and known.organisation == by.organisation
+    opened = (
+        f", {known.role}, {_opened_words(services, known.surveys)}: {known.label}"
+        if known is not None and is_ours
+        else ""
+    )
+    record = services.accounts.credential_recorder(by, "API key revoked", f"{prefix}…{opened}")
     services.access.revoke(prefix, by.organisation, record, most=by.role)
+
+
+def _opened_words(services: Services, surveys: Sequence[str]) -> str:
+    """Return which surveys a key opens, in words for the audit trail."""
+    if not surveys:
+        return "all surveys"
+    try:
+        names = [services.surveys.summary(one).name.partition("@")[0] for one in surveys[:1]]
+    except InvalidInput:
+        names = []  # whatever a key opens, it can be revoked
+    return (
+        f"the survey {names[0]}"
+        if len(surveys) == 1 and names
+        else f"{len(surveys)} of the surveys"
+    )
 
 
 def result_links(services: Services, survey: OpenedSurvey) -> Sequence[ApiKeyRow]:

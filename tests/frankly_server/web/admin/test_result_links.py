@@ -57,8 +57,9 @@ def test_a_link_is_shown_once_works_and_is_withdrawn(own_office: Office) -> None
     assert (status(office, secret), status(office, other)) == (404, 200)
     page = client.get(address(office.survey)).text
     assert page.count("withdrawn ") == 1
-    assert trail(office)[0] == ("admin@example.org", "API key revoked", f"{secret[:8]}…")
-    made = f"{other[:8]}…, reader, 1 of the surveys: Ada"
+    withdrawn = f"{secret[:8]}…, reader, the survey habits: The board"
+    assert trail(office)[0] == ("admin@example.org", "API key revoked", withdrawn)
+    made = f"{other[:8]}…, reader, the survey habits: Ada"
     assert trail(office)[1] == ("admin@example.org", "API key made", made)
     # A link works or does not: nothing brings it back.
     assert send(client, f"{address(office.survey)}/{secret[:8]}/withdraw").status_code == 404
