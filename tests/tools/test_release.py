@@ -362,7 +362,12 @@ def test_no_name_of_ours_is_asked_of_an_index(
     assert not [name for name in index.asked if name.startswith("frankly")]
 
 
-WARNS = ("docs/install.md", "RELEASING.md", "docs/adr/0053-packages-carry-what-they-need.md")
+WARNS = (
+    "docs/install.md",
+    "docs/troubleshooting.md",
+    "RELEASING.md",
+    "docs/adr/0053-packages-carry-what-they-need.md",
+)
 
 
 def test_no_text_installs_a_name_of_ours_from_an_index(root: Path) -> None:

@@ -7,7 +7,7 @@ python -m tools.site.pictures writes docs/pictures/*.svg; a test checks that the
 from collections.abc import Callable
 from typing import Final
 
-from tools.site.pictures import diagrams, plots
+from tools.site.pictures import concepts, diagrams, plots
 
 PICTURES: Final[dict[str, Callable[[], str]]] = {
     "one_answer": plots.one_answer,
@@ -17,5 +17,11 @@ PICTURES: Final[dict[str, Callable[[], str]]] = {
     "architecture": diagrams.architecture,
     "data_flow": diagrams.data_flow,
     "asking": diagrams.asking,
+    "concept_coin": concepts.coin,
+    "concept_hundred": concepts.hundred,
+    "concept_crowd": concepts.crowd,
+    "concept_people": concepts.people,
+    "concept_who_sees": concepts.who_sees,
+    "concept_checks": concepts.checks,
 }
 """File name without suffix → function that returns the SVG text."""
