@@ -25,7 +25,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 PACKAGES: Final = ("python3", "python3-pip", "ca-certificates")
 SETTINGS: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf")
-NEEDS_TEST: Final = ("run.py test", "mkdocs")
+NEEDS_TEST: Final = ("run.py test", "sphinx")
 """Lines that --without-test skips: the tests, and commands that only the test packages install."""
 _PASSED_ON: Final = re.compile(
     r"(?i)PIP_\w+|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|(https?|no)_proxy"

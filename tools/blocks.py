@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fenced code blocks of a page: files to save, commands, their output, and untested blocks."""
+"""Fenced code blocks of a page: files to save, commands, their output, and untested blocks.
+
+Sphinx directives (```{toctree}) are blocks whose language has braces.
+"""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FENCE = re.compile(
-    r"(?:^<!-- not run: (?P<why>[^\n]+?) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$",
+    r"(?:^<!-- not run: (?P<why>[^\n]+?) -->\n)?^```(?P<language>\w*|\{[\w-]+\})\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 _NAMED = re.compile(r"(?:#|//|<!--) ?(?P<name>[\w./-]+\.\w+)(?: -->)?\n")

@@ -70,17 +70,21 @@ class Settings(BaseSettings):
     client_variables: ClassVar[frozenset[str]] = frozenset({"FRANKLY_URL", "FRANKLY_API_KEY"})
 
     home: Path = Field(
-        default=Path(".frankly"), description="keys, and the database if it is SQLite"
+        default=Path(".frankly"),
+        description="folder of keys, and of the database if it is SQLite; relative to the working directory",
     )
     database_url: SecretStr | None = Field(
-        default=None, description="sqlite:///path or postgresql://…; default: frankly.db under home"
+        default=None,
+        description="`sqlite:///path` or `postgresql+psycopg://user:password@host/name`; "
+        "if there is none, `frankly.db` under `FRANKLY_HOME`",
     )
     host: str = Field(default="127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(
         default=8000, ge=0, le=65535, description="port to listen on; 0 chooses a free one"
     )
     public_url: Annotated[str, AfterValidator(_bare_origin)] = Field(
-        default="http://127.0.0.1:8000", description="address in survey links and documents"
+        default="http://127.0.0.1:8000",
+        description="public address of the server, in survey links and documents",
     )
     body_limit_bytes: int = Field(
         default=2 * 2**20, ge=2**10, le=64 * 2**20, description="largest request body"
@@ -99,15 +103,21 @@ class Settings(BaseSettings):
         ge=1,
         le=600,
         allow_inf_nan=False,
-        description="seconds within which a whole request must have arrived",
+        description="seconds within which a whole request must have arrived; a later one gets 408",
     )
-    threads: int = Field(default=8, ge=1, le=64, description="requests served at the same time")
+    threads: int = Field(
+        default=8,
+        ge=1,
+        le=64,
+        description="requests served at the same time, by process; signing in uses at most 4 of them for "
+        "unknown people and 3 for known ones",
+    )
     survey_rate_per_s: float = Field(
         default=2000,
         gt=0,
         le=1e6,
         allow_inf_nan=False,
-        description="requests with accepted reports per second, by survey and process",
+        description="requests with accepted reports per second, by survey and process; bursts of 10 s",
     )
     key_rate_per_s: float = Field(
         default=20,
@@ -119,16 +129,16 @@ class Settings(BaseSettings):
     metrics_token: SecretStr | None = Field(
         default=None,
         min_length=32,
-        description="token that Prometheus sends to read /metrics; without it there is no /metrics",
+        description="Bearer token with which Prometheus reads `/metrics`; without it there is no `/metrics`",
     )
     webhook_hosts: str = Field(
         default="",
         max_length=2000,
         pattern=r"^[a-z0-9.,-]*$",
-        description="hosts that webhooks may be sent to, separated by commas; empty: no webhooks",
+        description="hosts that signed webhooks may be sent to, separated by commas; empty: no webhooks",
     )
     estimates_view: bool = Field(
-        default=False, description="write estimates at each release, for the SQL view v_estimates"
+        default=False, description="write estimates at each release, for the SQL view `v_estimates`"
     )
     backup_days: int = Field(
         default=7,
@@ -136,7 +146,9 @@ class Settings(BaseSettings):
         le=3650,
         description="days without `frankly backup create` after which owners see a warning; 0: never",
     )
-    debug: bool = Field(default=False, description="must stay off; there is no debug mode")
+    debug: bool = Field(
+        default=False, description="there is no debug mode: `true` prevents the start"
+    )
 
     @field_validator("metrics_token", mode="before")
     @classmethod

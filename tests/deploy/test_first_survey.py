@@ -16,7 +16,7 @@ from tests.ports import free_port
 from tools.blocks import blocks
 from tools.follow import Failed, Reader, Shell
 
-INSTALLS = ("run.py", "frankly demo", "mkdocs", "python3 -m venv", "pip ")
+INSTALLS = ("run.py", "frankly demo", "sphinx", "python3 -m venv", "pip ")
 
 
 PAGE = "docs/first_survey.md"

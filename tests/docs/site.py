@@ -64,9 +64,8 @@ def broken_links(folder: Path) -> list[str]:
             if urlsplit(link).scheme:
                 continue
             place, anchor = urldefrag(link)
-            # The 404 page may be served at any depth, so its links are absolute
-            start = folder if place.startswith("/") else file.parent
-            target = (start / unquote(place).lstrip("/")).resolve() if place else file
+            path = unquote(urlsplit(place).path)
+            target = (file.parent / path).resolve() if path else file
             to_page = target.suffix == ".html" and target.is_file()
             if not target.is_file() or (
                 anchor and to_page and unquote(anchor) not in pages[target].ids

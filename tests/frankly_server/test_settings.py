@@ -120,31 +120,9 @@ def rows(page: str, heading: str) -> dict[str, str]:
     return defaults_by_name
 
 
-def test_the_table_of_settings_is_complete_and_has_the_defaults(root: Path) -> None:
-    documented = rows(
-        (root / "docs" / "operations.md").read_text(encoding="utf-8"), "## Settings\n"
-    )
-    declared = {
-        f"FRANKLY_{name.upper()}": field.default for name, field in Settings.model_fields.items()
-    }
-    assert set(documented) == set(declared) | Settings.client_variables
-    with_default = {
-        name: default for name, default in declared.items() if default not in (None, "")
-    }
-    assert {name: documented[name] for name in with_default} == {
-        name: f"`{str(default).lower() if default is False else default}`"
-        for name, default in with_default.items()
-    }
-    assert {documented[name] for name in set(documented) - set(with_default)} == {
-        "none",
-        "`frankly.db` under `FRANKLY_HOME`",
-    }
-
-
 def test_the_table_of_the_compose_file_is_complete(root: Path) -> None:
     documented = rows(
-        (root / "docs" / "operations.md").read_text(encoding="utf-8"),
-        "beside `docker-compose.yml`:",
+        (root / "docs" / "settings.md").read_text(encoding="utf-8"), "beside `docker-compose.yml`:"
     )
     text = re.sub(r"(?m)^\s*#.*$", "", (root / "docker-compose.yml").read_text(encoding="utf-8"))
     used = dict(re.findall(r"\$\{([A-Z_]+):([-?][^}]*)\}", text))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation site: theme, hooks, pictures, generated pages."""
+"""The documentation site: pictures, screenshots, generated pages."""
