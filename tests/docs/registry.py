@@ -106,22 +106,22 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/models.md", "smokes: 4800 reports"): _made("tests/frankly_analyst/models/test_guide.py"),
     ("docs/spec/8-estimates.md", '{"survey": "…"'): _made("tests/frankly_analyst/test_counts.py"),
     ("docs/estimates.md", "GET /v1/surveys/ID/estimates?"): _made(_HERE),
+    ("docs/results.md", "from frankly_analyst import Analyst"): _run(_GUIDES),
     ("docs/estimates.md", "from frankly_analyst import Analyst"): _run(_GUIDES),
-    ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
-    ("docs/estimates.md", "estimates = Analyst(url, key).estimates(survey, by="): _run(_GUIDES),
-    ("docs/estimates.md", "for form in Analyst(url, key)"): _run(_GUIDES),
-    ("docs/estimates.md", "estimates = Analyst(url, key).estimates(survey)"): _run(_GUIDES),
-    ("docs/estimates.md", "import pandas"): _run("tests/frankly_analyst/test_formats.py"),
-    ("docs/estimates.md", "rows <- read.csv("): _shown(
+    ("docs/results.md", "estimates = Analyst(url, key).estimates(survey, by="): _run(_GUIDES),
+    ("docs/results.md", "for form in Analyst(url, key)"): _run(_GUIDES),
+    ("docs/results.md", "estimates = Analyst(url, key).estimates(survey)"): _run(_GUIDES),
+    ("docs/results.md", "import pandas"): _run("tests/frankly_analyst/test_formats.py"),
+    ("docs/results.md", "rows <- read.csv("): _shown(
         "tests/frankly_analyst/test_formats.py", "needs R; the test does the same with pandas"
     ),
     ("docs/estimates.md", 'echo \'{"prior":{"joint":[[1'): _run(_HERE),
-    ("docs/estimates.md", 'echo \'{"prior":{"joint":[[7'): _run(_HERE),
-    ("docs/estimates.md", "from frankly_analyst.models.waves import changes"): _shown(
+    ("docs/results.md", 'echo \'{"prior":{"joint":[[7'): _run(_HERE),
+    ("docs/results.md", "from frankly_analyst.models.waves import changes"): _shown(
         "tests/frankly_analyst/models/test_waves.py", "needs the surveys of several waves"
     ),
     ("docs/maths/waves.md", 'echo \'{"prior":{"joint":[[7'): _shown(
-        _HERE, "the test runs the same command of the page of estimates"
+        _HERE, "the test runs the same command of the page of results"
     ),
     ("docs/estimates.md", 'echo \'{"blocks"'): _run(_HERE),
     ("docs/estimates.md", 'echo \'{"notion"'): _run(_HERE),

@@ -38,10 +38,11 @@ def test_a_survey_from_a_pilot_to_a_cross_table(session: Session, root: Path) ->
     assert (session.folder / "survey.yaml").exists()
     follow(session, root / "docs" / "analyse.md")
     assert (session.folder / "crosstab.csv").read_text().count("\n") == 1 + 2 * 4
-    the_snippets_of(session, root / "docs" / "estimates.md")
+    the_snippets_of(session, root / "docs" / "results.md", 4)
+    the_snippets_of(session, root / "docs" / "estimates.md", 1)
 
 
-def the_snippets_of(session: Session, page: Path) -> None:
+def the_snippets_of(session: Session, page: Path, count: int) -> None:
     """Run the Python blocks that the registry assigns to this test, with names defined by earlier guides."""
     names = {
         "url": session.local(f"http://127.0.0.1:{PORT}"),
@@ -55,7 +56,7 @@ def the_snippets_of(session: Session, page: Path) -> None:
         for block in blocks(page.read_text(encoding="utf-8"))
         if block.language == "python" and block.body.startswith(tuple(starts))
     ]
-    assert len(snippets) == 5
+    assert len(snippets) == count
     for snippet in snippets:
         exec(compile(snippet, page.name, "exec"), names)
 

@@ -112,12 +112,12 @@ def test_the_plan_of_blocks_is_better_than_equal_levels(root: Path, tmp_path: Pa
 
 
 def test_waves_are_planned(root: Path, tmp_path: Path) -> None:
-    (line,) = block(root, "estimates.md", 'echo \'{"prior":{"joint":[[7').commands
+    (line,) = block(root, "results.md", 'echo \'{"prior":{"joint":[[7').commands
     shown = Session(tmp_path, literal=False).typed(line)
     assert "widest change" in shown
     (equal,) = re.findall(r"equal .* ([\d.]+) *$", shown, re.MULTILINE)
     assert f"needs {float(equal):.1f} times as many people as `best`" in " ".join(
-        (root / "docs" / "estimates.md").read_text(encoding="utf-8").split()
+        (root / "docs" / "results.md").read_text(encoding="utf-8").split()
     )
 
 

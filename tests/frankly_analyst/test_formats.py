@@ -159,11 +159,11 @@ def test_the_documented_example_reads_both_files(
     body["questions"].append(few)
     (tmp_path / "estimates.csv").write_bytes(to_csv(body))
     (tmp_path / "results.csv").write_bytes(to_spreadsheet(body))
-    text = (root / "docs" / "estimates.md").read_text("utf-8").partition("### Files")[2]
+    text = (root / "docs" / "results.md").read_text("utf-8").partition("## Files")[2]
     example = text.partition("```python\n")[2].partition("```")[0]
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(compile(example, "estimates.md", "exec"), names)
+    exec(compile(example, "results.md", "exec"), names)
     row, missing = names["rows"].to_dict("records")
     assert (row["choice"], row["label"], row["estimate"]) == ("NA", "N/A", -0.25)
     assert pandas.isna([row["low"], missing["estimate"], missing["choice"]]).all()
