@@ -71,6 +71,9 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("CONTRIBUTING.md", "python3 run.py quick"): _shown(
         "tests/deploy/test_checks.py", "the checks are tests"
     ),
+    ("docs/survey_file.md", "name: smoking"): _run(
+        "tests/frankly_server/surveys/test_file_schema.py"
+    ),
     ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protection.py"),
     ("docs/admin.md", "FRANKLY_WEBHOOK_HOSTS="): _run(_HERE),
     ("docs/admin.md", "POST /frankly HTTP/1.1"): _made(_HERE),
