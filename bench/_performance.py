@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/performance.md, a summary of the results of benches in docs/bench/.
+"""Section "Benches" of docs/measured.md, a summary of the results of benches in docs/bench/.
 
 ``python bench/_performance.py [JSON …]`` stores results of benches (``run.py bench NAME --json``),
-then rewrites the page and its picture. A partial result (some items, some panels, --loaded)
-replaces only that part. `_performance.toml` contains the words of the page.
+then rewrites the section and its picture. A partial result (some items, some panels, --loaded)
+replaces only that part. `_performance.toml` contains its words.
 """
 
 import ast
@@ -24,6 +24,8 @@ from _growth.plots import PANELS, svg
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+MARK = "<!-- Below this line: written by bench/_performance.py -->\n"
+"""End of the part of the page that is written by hand."""
 TIMING, OTHER = 2, 3
 """Significant digits; times on a shared machine vary too much for more than two."""
 _UNITS = {"_per_s": "", "_s": " s", "_ms": " ms", "_us": " µs", "_kb": " KB", "_mb": " MB"}
@@ -45,7 +47,9 @@ def files() -> dict[Path, str]:
         for result in _results()
         if "points" in result
     }
-    return {DOCS / "performance.md": page()} | pictures
+    home = DOCS / "measured.md"
+    by_hand = home.read_text().partition(MARK)[0]
+    return {home: by_hand + MARK + section()} | pictures
 
 
 def _results() -> list[Row]:
@@ -87,8 +91,8 @@ def _with_the_rest(before: Row, result: Row) -> Row:
     return before | result | both | {"part": False, "short": short, "holds": not short}
 
 
-def page() -> str:
-    """Return the whole page: a line per bench, then a section of each."""
+def section() -> str:
+    """Return the written section: a line per bench, then a part about each."""
     results, benches = _results(), []
     for result in results:
         verdicts = [row["holds"] for row in result.get("rows", ())]
@@ -96,15 +100,15 @@ def page() -> str:
         title, met = _words(result)["title"], _met(verdicts) or "no targets"
         anchor = re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", title.lower()))
         benches.append({"bench": f"[{title}](#{anchor})", "targets met": met})
-    sections = [line for result in results for line in _section(result)]
-    return "\n".join([WORDS["introduction"], *markdown(benches), *sections]) + "\n"
+    parts = [line for result in results for line in _part(result)]
+    return "\n".join([WORDS["introduction"], *markdown(benches), *parts]) + "\n"
 
 
-def _section(result: Row) -> Iterator[str]:
+def _part(result: Row) -> Iterator[str]:
     """Yield the lines about one bench; a field that its result lacks has none."""
     name, words = result["bench"], _words(result)
     source = Path(__file__).with_name(f"{name}.py")
-    yield from ("", f"## {words['title']}", "")
+    yield from ("", f"### {words['title']}", "")
     if source.exists():
         yield (ast.get_docstring(ast.parse(source.read_text())) or "").split("\n\n")[0]
     yield f"`python3 run.py bench {name}`. {_where(result)} All rows: [{name}.json](bench/{name}.json)."

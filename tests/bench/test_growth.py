@@ -61,8 +61,10 @@ def test_filed_results_are_on_the_page(
         "intake": intake | {"short": ["ratio_single_sqlite"]},
     }.items():
         (tmp_path / f"{name}.out").write_text(json.dumps(body))
+    (tmp_path / "measured.md").write_text("By hand.\n" + performance.MARK + "old\n")
     performance.main([str(tmp_path / "growth.out"), str(tmp_path / "intake.out")])
-    page = (tmp_path / "performance.md").read_text()
+    page = (tmp_path / "measured.md").read_text()
+    assert page.startswith("By hand.\n" + performance.MARK)
     assert (
         "| Design: LIP optimum, ε = 1; c = 2 secrets | answers a: 4 to 16 "
         "| 0.4 to 1.6 CPU seconds, median 0.8 |" in page
