@@ -4,6 +4,7 @@
 Set SCREENSHOTS to a folder to save screenshots.
 """
 
+import fcntl
 import inspect
 import os
 import re
@@ -36,12 +37,16 @@ SHOWN = ("index", "tour", "choosing", "python", "maths/estimator")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site in strict mode, in which a warning is an error."""
-    root, folder = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "docs", str(folder)]
-    completed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert (completed.returncode, completed.stderr) == (0, "")
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site in strict mode, in which a warning is an error; once for all processes of a run."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
+    with folder.with_suffix(".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not folder.exists():
+            command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "docs", folder]
+            done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stderr) == (0, "")
     return folder
 
 
