@@ -377,9 +377,13 @@ computation is in `server/frankly_server/analysis/`. A switch on the page is a l
 **A column of the estimates.** A field of `Estimate` in `analyst/frankly_analyst/rows.py`: CSV, Parquet, the rows of the
 client and OpenAPI follow. Its value is written in `server/frankly_server/analysis/rows.py`.
 
-**A command.** A module in `server/frankly_server/cli/`, named in `server/frankly_server/cli/front.py`.
+**A command.** A module in `server/frankly_server/cli/`, named in `server/frankly_server/cli/front.py`. The
+page of commands follows.
 
-**A setting.** A field of `Settings` in `server/frankly_server/settings.py`, and a row in `docs/operations.md`.
+**A page of the documentation.** A Markdown file in `docs/`, named in a list of `docs/index.md` by what it is for; each
+fenced block gets its test in `tests/docs/registry.py`. `python -m sphinx docs build/site` builds the site.
+
+**A setting.** A field of `Settings` in `server/frankly_server/settings.py`; then `python -m tools.site.reference`.
 
 **A table.** Its declaration in `server/frankly_server/store/`, a migration in `migrations/versions/` under which the
 previous release still works, and its class beside it. Its name never changes (ADR 0022). Backups contain every declared
