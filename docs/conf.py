@@ -38,6 +38,7 @@ html_show_sphinx = False
 html_use_index = False
 html_domain_indices = False
 html_copy_source = False
+python_maximum_signature_line_length = 100
 
 _WIDTHS: Final = {"prose": 60, "words": 16}
 """Class of a column -> its longest cell has more characters than this; widths are in site.css."""
@@ -86,6 +87,12 @@ def _restructure(
     lines[:] = result
 
 
+def _make_parsable(*arguments: Any) -> tuple[str | None, str | None]:
+    """Replace defaults without a literal, such as <factory>; they would hide links to types."""
+    *_, signature, returned = arguments
+    return signature and re.sub(r"<[^>]*>", "...", signature), returned
+
+
 def _visit_formula(self: Any, node: nodes.Element) -> None:
     display = "block" if isinstance(node, nodes.math_block) else "inline"
     formula = convert(node.astext(), display=display)
@@ -101,4 +108,5 @@ def setup(app: Sphinx) -> None:
         app.add_node(kind, override=True, html=(_visit_formula, None))
     app.connect("doctree-resolved", _class_columns)
     app.connect("autodoc-process-docstring", _restructure)
+    app.connect("autodoc-process-signature", _make_parsable)
     app.connect("sphinx-click-process-description", _escape_help)
