@@ -286,6 +286,11 @@ def compared(row: Row) -> str:
     return f"{points(row['difference'], SHARE)} ({ends_of(row)}, {p_text(row['p'])})"
 
 
+def needed(margin: float, wanted: float, people: int) -> str:
+    """Return how many people make a margin as narrow as wanted."""
+    return f"{round(people * (margin / wanted) ** 2, -2):,.0f}"
+
+
 def expected(page: str, name: str, people: int) -> dict[tuple[str, ...], tuple[int, float]]:
     """Return (reports about it, margin in points) of each question, as the page *Publish* states them."""
     definition = parse_definition((DOCS / "examples" / f"{page}.yaml").read_bytes())
@@ -380,7 +385,8 @@ def redbook_design() -> Iterator[str]:
     yield f"for the occupation, which {row['n']:,} reports are about, it is {value * (1 - value) / error**2:.0f} women"
     alone = coin_margin(2, 2, count)
     yield f"Asked alone at the same level, it would have had a margin of ±{alone:.1f} points"
-    yield f"{(strong['affair',][1] / moderate['affair',][1]) ** 2:.1f} times as many women"
+    of_strong, of_moderate = strong["affair",][1], moderate["affair",][1]
+    yield f"the same margin for the affair needs about {needed(of_strong, of_moderate, count)} women"
     yield "the other eight share one level"
 
 
@@ -505,7 +511,7 @@ def workplace_design() -> Iterator[str]:
     yield f"a margin of ±{own:.1f} points for every answer"
     yield (
         "Without the table, randomised response with ×2.72 for the answer itself would have given "
-        f"±{one:.1f} points; the same margin would have needed {(one / own) ** 2:.1f} times as many people"
+        f"±{one:.1f} points; the same margin would have needed about {needed(one, own, len(staff))} people"
     )
     assert math.exp(1) == pytest.approx(odds_of(about.odds), rel=1e-3)
     assert coin_margin(2, 4, len(staff)) == pytest.approx(own, rel=0.01)
