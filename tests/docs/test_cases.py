@@ -546,6 +546,16 @@ def workplace_shares() -> Iterator[str]:
     row = rows_of(page, "visits_by_plan")["visits", "three-five", "plan=shared"]
     true = share(group["shared"], visits=["three-five"])
     yield line("Three to five times, shared plan", true, row)
+    singles = [*run(page)["estimates"], *run(page)["visits_by_plan"]]
+    outside = [
+        (row["choice"], row["by"])
+        for row in singles
+        if not row["low"]
+        <= share(group.get(row["by"].rpartition("=")[2], staff), visits=[row["choice"]])
+        <= row["high"]
+    ]
+    assert outside == [("three-five", "plan=shared")]
+    yield f"Of the {len(singles)} shares of single answers"
     wider = rows_of(page, "estimates_of_more_people")["visits", "more", ""]
     yield f"({shown(wider).ends} for “More often”)"
 
