@@ -18,7 +18,7 @@ _DEMO = Path("examples/demo/__main__.py")
 @click.argument("survey", required=False)
 @click.pass_context
 def demo(context: click.Context, survey: str | None) -> None:
-    """Run SURVEY (affairs, workplace or multi) end to end: server, simulated devices, analyst.
+    """Run SURVEY (redbook, affairs, workplace or multi) end to end: server, devices, analyst.
 
     \b
     --respondents N   let only the first N answer (at least 100)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The form of the protection step: the values that it shows, and the draft that it describes."""
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import cycle, islice, product
 from typing import Any, Final
 
 from flask import request
@@ -154,17 +156,17 @@ def _last_answer(survey: OpenedSurvey, question_id: str) -> str:
 
 
 def example_of(survey: OpenedSurvey, part: Part) -> str:
-    """Return an example of counts for the part, as CSV."""
+    """Return an example of counts for the part, as CSV with all answers and all public answers."""
     answers, public = choices_of(survey, part), survey.definition.strata
-    labels = [label for _, label in answers[0][2]][:3] if answers else []
-    whens = product(*([choice.id for choice in question.choices][:2] for question in public))
+    labels = [label for _, label in answers[0][2]] if answers else []
     counts = {"low": (120, 30, 50), "high": (40, 60, 20)}
-    lines = [[*(question.id for question in public), "", *labels]] + [
-        [*when, secret, *map(str, numbers[: len(labels)])]
-        for when in whens
-        for secret, numbers in counts.items()
-    ]
-    return "\n".join(",".join(line) for line in lines)
+    written = io.StringIO()
+    table = csv.writer(written, lineterminator="\n")
+    table.writerow([*(question.id for question in public), "", *labels])
+    for when in product(*([one.id for one in question.choices] for question in public)):
+        for secret, numbers in counts.items():
+            table.writerow([*when, secret, *islice(cycle(numbers), len(labels))])
+    return written.getvalue().rstrip()
 
 
 def _level_of(block: BlockDefinition) -> str | None:

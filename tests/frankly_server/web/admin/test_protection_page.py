@@ -259,6 +259,20 @@ def test_what_nobody_could_read_is_refused_at_its_field(
     assert stored(office, survey) == before
 
 
+def test_the_example_of_counts_is_accepted_as_it_is(office: Office, client: FlaskClient) -> None:
+    survey = started(
+        client, "Example", choices="Not once\nOnce, or twice\nThree to five\nMore often"
+    )
+    assert ask(client, survey, "Age", "Young\nMiddle\nOld", place="public").status_code == 303
+    shown = re.search(r"<pre>(.*?)</pre>", client.get(f"{survey}/protection").text, re.DOTALL)
+    assert shown is not None
+    example = html.unescape(shown[1])
+    fields = GIVEN_AWAY | {"strength": "2", "counts": example}
+    answer = send(client, f"{survey}/protection", block="tired", **fields)
+    assert answer.status_code == 303, answer.text
+    assert only_block(office, survey).notion == "lip"
+
+
 def test_a_file_that_was_refused_is_not_lost(client: FlaskClient) -> None:
     survey = started(client, "Refused file")
     fields = GIVEN_AWAY | {"source": "", "counts": ""}
