@@ -44,7 +44,16 @@ def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     with folder.with_suffix(".lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         if not folder.exists():
-            command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "docs", folder]
+            command = [
+                sys.executable,
+                "-m",
+                "sphinx",
+                "-W",
+                "--keep-going",
+                "-q",
+                "docs",
+                f"{folder}",
+            ]
             done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stderr) == (0, "")
     return folder
