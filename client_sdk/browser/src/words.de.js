@@ -54,7 +54,7 @@ export const strings = {
   "sent_item": "„{question}“: nur, ob Sie das Verlangte gewählt haben.",
   "sent_token": "Ihre Einladung, genau so, wie sie ist.",
   "sent_all": "Sonst wurde nichts über Ihre Antworten gesendet. Dieses Gerät merkt sich, dass Sie geantwortet haben, und löscht den Rest.",
-  "results": "Wer diese Umfrage durchführt, sieht auf {host} Ergebnisse über alle zusammen, sobald {n} Menschen geantwortet haben.",
+  "results": "Wer diese Umfrage durchführt, sieht auf {host} Ergebnisse, jedes über mindestens {n} Menschen zusammen.",
   "bytes": "Als Bytes",
   "retry": "Noch einmal versuchen",
   "served": "Diese Seite kam von dem Server, der die Antworten sammelt. Das schützt weniger als eine App, die ihre eigene Kopie dieses Programms mitbringt und die Umfrage vorher kennt.",

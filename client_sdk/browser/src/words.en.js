@@ -54,7 +54,7 @@ export const strings = {
   "sent_item": "“{question}”: only whether you chose what it asks for.",
   "sent_token": "Your invitation, just as it is.",
   "sent_all": "Nothing else about your answers was sent. This device remembers that you have answered, and erases the rest.",
-  "results": "Once {n} people have answered, those who run this survey see results at {host}. They are about all people together.",
+  "results": "Those who run this survey see results at {host}, each about at least {n} people together.",
   "bytes": "As bytes",
   "retry": "Try again",
   "served": "This page came from the server that collects the answers. That protects you less than an app that has its own copy of this code and knows the survey beforehand.",

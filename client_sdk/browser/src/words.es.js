@@ -54,7 +54,7 @@ export const strings = {
   "sent_item": "«{question}»: solo el dato de si usted eligió o no lo que se pide.",
   "sent_token": "Su invitación, tal cual.",
   "sent_all": "No se envió nada más sobre sus respuestas. Este dispositivo recuerda que usted ha respondido y borra lo demás.",
-  "results": "Las personas a cargo de esta encuesta ven en {host} resultados sobre todos en conjunto, una vez que {n} personas han respondido.",
+  "results": "Las personas a cargo de esta encuesta ven en {host} resultados, cada uno sobre al menos {n} personas en conjunto.",
   "bytes": "Como bytes",
   "retry": "Intentar de nuevo",
   "served": "Esta página vino del servidor que recoge las respuestas. Eso protege menos que una aplicación que trae su propia copia de este programa y conoce la encuesta de antemano.",

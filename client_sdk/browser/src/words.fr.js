@@ -54,7 +54,7 @@ export const strings = {
   "sent_item": "« {question} » : seulement le fait que vous ayez choisi ou non ce qui est demandé.",
   "sent_token": "Votre invitation, telle quelle.",
   "sent_all": "Rien d’autre n’a été envoyé sur vos réponses. Cet appareil se souvient que vous avez répondu, et efface le reste.",
-  "results": "Les personnes qui mènent cette enquête voient sur {host} des résultats sur tout le monde ensemble, une fois que {n} personnes ont répondu.",
+  "results": "Les personnes qui mènent cette enquête voient sur {host} des résultats, chacun sur au moins {n} personnes ensemble.",
   "bytes": "En octets",
   "retry": "Réessayer",
   "served": "Cette page vient du serveur qui recueille les réponses. Cela protège moins qu’une application qui apporte sa propre copie de ce programme et connaît l’enquête d’avance.",

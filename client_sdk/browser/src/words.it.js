@@ -54,7 +54,7 @@ export const strings = {
   "sent_item": "«{question}»: solo l’informazione se ha scelto o no ciò che si chiede.",
   "sent_token": "Il suo invito, così com’è.",
   "sent_all": "Non è stato inviato nient’altro sulle sue risposte. Questo dispositivo ricorda che lei ha risposto, e cancella il resto.",
-  "results": "Chi cura questa indagine vede su {host} risultati su tutti insieme, una volta che {n} persone hanno risposto.",
+  "results": "Chi cura questa indagine vede su {host} risultati, ciascuno su almeno {n} persone insieme.",
   "bytes": "Come byte",
   "retry": "Riprova",
   "served": "Questa pagina viene dal server che raccoglie le risposte. Ciò protegge meno di un’app che porta la propria copia di questo programma e conosce l’indagine in anticipo.",

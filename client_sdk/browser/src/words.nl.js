@@ -54,7 +54,7 @@ export const strings = {
   "sent_item": "“{question}”: alleen of u hebt gekozen wat er wordt gevraagd.",
   "sent_token": "Uw uitnodiging, precies zoals die is.",
   "sent_all": "Verder is er niets over uw antwoorden verstuurd. Dit apparaat onthoudt dat u hebt geantwoord en wist de rest.",
-  "results": "Wie deze enquête uitvoert, ziet op {host} resultaten over iedereen samen, zodra {n} mensen hebben geantwoord.",
+  "results": "Wie deze enquête uitvoert, ziet op {host} resultaten, elk over ten minste {n} mensen samen.",
   "bytes": "Als bytes",
   "retry": "Opnieuw proberen",
   "served": "Deze pagina kwam van de server die de antwoorden verzamelt. Dat beschermt minder dan een app die haar eigen kopie van dit programma meebrengt en de enquête van tevoren kent.",

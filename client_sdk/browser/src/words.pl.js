@@ -54,7 +54,7 @@ export const strings = {
   "sent_item": "„{question}”: tylko informacja, czy wybrano wskazaną odpowiedź.",
   "sent_token": "Twoje zaproszenie, dokładnie takie, jakie jest.",
   "sent_all": "Niczego więcej o twoich odpowiedziach nie wysłano. To urządzenie pamięta, że odpowiedziano na tę ankietę, a resztę usuwa.",
-  "results": "Osoby, które prowadzą tę ankietę, widzą pod adresem {host} wyniki o wszystkich razem, gdy liczba osób, które odpowiedziały, osiągnie {n}.",
+  "results": "Osoby, które prowadzą tę ankietę, widzą pod adresem {host} wyniki, każdy o co najmniej {n} osobach razem.",
   "bytes": "Jako bajty",
   "retry": "Spróbuj ponownie",
   "served": "Ta strona pochodzi z serwera, który zbiera odpowiedzi. Chroni to mniej niż aplikacja, która ma własną kopię tego programu i zna ankietę z góry.",

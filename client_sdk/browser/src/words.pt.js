@@ -54,7 +54,7 @@ export const strings = {
   "sent_item": "“{question}”: apenas a informação sobre se você escolheu ou não o que se pede.",
   "sent_token": "O seu convite, tal como é.",
   "sent_all": "Nada mais sobre as suas respostas foi enviado. Este aparelho lembra que você respondeu e apaga o resto.",
-  "results": "As pessoas que realizam esta pesquisa veem em {host} resultados sobre todos juntos, depois que {n} pessoas tiverem respondido.",
+  "results": "As pessoas que realizam esta pesquisa veem em {host} resultados, cada um sobre pelo menos {n} pessoas juntas.",
   "bytes": "Em bytes",
   "retry": "Tentar de novo",
   "served": "Esta página veio do servidor que reúne as respostas. Isso protege menos do que um aplicativo que traz a sua própria cópia deste programa e conhece a pesquisa de antemão.",

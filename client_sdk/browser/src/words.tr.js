@@ -54,7 +54,7 @@ export const strings = {
   "sent_item": "“{question}”: yalnızca istenen seçeneği seçip seçmediğiniz.",
   "sent_token": "Davetiniz, olduğu gibi.",
   "sent_all": "Yanıtlarınızla ilgili başka hiçbir şey gönderilmedi. Bu cihaz yanıt verdiğinizi hatırlar ve gerisini siler.",
-  "results": "Bu anketi yürütenler, {n} kişi yanıt verince, herkesi birlikte anlatan sonuçları {host} adresinde görür.",
+  "results": "Bu anketi yürütenler {host} adresinde sonuçlar görür; her biri en az {n} kişiyi birlikte anlatır.",
   "bytes": "Bayt olarak",
   "retry": "Yeniden dene",
   "served": "Bu sayfa, yanıtları toplayan sunucudan geldi. Bu, programın kendi kopyasını getiren ve anketi önceden bilen bir uygulamadan daha az korur.",
