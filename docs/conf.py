@@ -38,7 +38,6 @@ html_show_sphinx = False
 html_use_index = False
 html_domain_indices = False
 html_copy_source = False
-python_maximum_signature_line_length = 100
 
 _WIDTHS: Final = {"prose": 60, "words": 16}
 """Class of a column -> its longest cell has more characters than this; widths are in site.css."""
