@@ -36,7 +36,7 @@ def test_levels_in_words(root: Path) -> None:
     assert len(rows) == 5
     for level, odds, truth in rows:
         E = math.exp(float(level))
-        assert float(odds) == pytest.approx(E, rel=4e-3)
+        assert E <= float(odds) == pytest.approx(E, rel=5e-3), "a bound rounds up"
         assert int(truth) == round(100 * E / (1 + E))
 
 
