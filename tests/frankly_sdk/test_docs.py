@@ -26,13 +26,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE, GUIDE, EMBED = (ROOT / "docs" / name for name in ("errors.md", "sdk.md", "embed.md"))
 HEAD = """# Errors
 
-Generated from the code by `tests/frankly_sdk/test_docs.py`; do not edit.
+This page is for developers who handle errors. It lists the errors of the SDK, the problems that a server reports, and the exit
+codes of `frankly-sdk`. It is generated from the code by `tests/frankly_sdk/test_docs.py`; do not edit.
 
-No error contains an answer, a symbol or a key, neither in its text nor in its attributes.
+No error contains an answer, a symbol or a key, in its text or in its attributes.
 
 ## Errors of the SDK
 
-Each is a `FranklyError` with `code` (stable), `detail` (what is wrong, how to fix it) and `field`.
+Each error is a `FranklyError` with `code` (stable), `detail` (what is wrong, how to fix it) and `field`.
 `Client.answer` raises only these; if the server cannot be reached, it returns a `Receipt`.
 
 | class | is a | when |
@@ -42,7 +43,7 @@ TABLE = """
 ## Problems of the server
 
 Problems are `application/problem+json` (RFC 9457) with `type` = `urn:frankly:problem:CODE`. A device
-takes such a response as final only if code and status are of one row; after 408, 425, 429, 5xx and
+takes such a response as final only if its code and status are in the same row. After 408, 425, 429, 5xx and
 `too_early` it sends the report again.
 
 | code | status | title |
