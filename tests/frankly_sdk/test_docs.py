@@ -26,8 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE, GUIDE, EMBED = (ROOT / "docs" / name for name in ("errors.md", "sdk.md", "embed.md"))
 HEAD = """# Errors
 
-This page is for developers who handle errors. It lists the errors of the SDK, the problems that a server reports, and the exit
-codes of `frankly-sdk`. It is generated from the code by `tests/frankly_sdk/test_docs.py`; do not edit.
+This page is for developers who handle errors. It lists the errors of the SDK, the problems that a server
+reports, and the exit codes of `frankly-sdk`. It is generated from the code by `tests/frankly_sdk/test_docs.py`;
+do not edit.
 
 No error contains an answer, a symbol or a key, in its text or in its attributes.
 
