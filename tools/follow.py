@@ -111,14 +111,10 @@ class Reader:
     """Runs all blocks of one page.
 
     without : command lines with one of these texts are skipped and listed in `left_out`.
-    respondents : number of times that the answering snippet runs, each with another store, because
-        surveys show no estimate below their minimum.
     """
 
-    def __init__(
-        self, shell: Shell, *, without: Sequence[str] = (), respondents: int = 100
-    ) -> None:
-        self._shell, self._without, self._respondents = shell, without, respondents
+    def __init__(self, shell: Shell, *, without: Sequence[str] = ()) -> None:
+        self._shell, self._without = shell, without
         self._link = self._key = ""
         self.done: list[str] = []
         self.left_out: list[str] = []
@@ -152,13 +148,6 @@ class Reader:
         names = f"key, survey_id = {self._key!r}, {published['survey']!r}\n"
         code = self._shell.local(body.replace(LINK, self._link))
         self._timed(f"python: {body.splitlines()[0]} …", lambda: self._python(names + code))
-        if "client.answer(" in code and self._respondents > 1:
-            loop = (
-                f"for i in range({self._respondents - 1}):\n    exec(code.replace('answers.db', "
-                f"f'answers-{{i}}.db'))"
-            )
-            title = f"{self._respondents - 1} others answer with the same lines"
-            self._timed(title, lambda: self._python(f"code = {code!r}\n{loop}"))
 
     def _python(self, code: str) -> str:
         [place] = [place for package, place in PYTHONS.items() if package in code]
