@@ -8,6 +8,8 @@ from frankly_server.cli.console import json_option, respond
 from frankly_server.cli.services import command_record, open_services, survey_id_named
 from frankly_server.intake.times import next_release
 
+_WAITING = "Reports wait until at least release_step of them have the same public answers."
+
 
 @click.command()
 @click.argument("name", required=False)
@@ -37,5 +39,6 @@ def release(name: str | None, now: bool, as_json: bool) -> None:
         as_json,
         {"released": released, "next": times},
         *([] if released is None else [f"{released} report(s) were released."]),
+        *([_WAITING] if released == 0 else []),
         f"Running servers release next at {times['hour']} (hour) and {times['day']} (day).",
     )

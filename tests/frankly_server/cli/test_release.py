@@ -24,7 +24,9 @@ def test_release_shows_the_next_time_and_releases_now(
         assert tx.batches.number(survey) == 0
     assert ready("release", "nobody", "--now", "--json").problem["code"] == "survey_unknown"
     assert ready("release", "habits", "--now", "--json").json["released"] == 30
-    assert "0 report(s) were released." in ready("release", "--now").err
+    nothing = ready("release", "--now").err
+    assert "0 report(s) were released." in nothing
+    assert "wait until at least release_step of them" in nothing
     with database.reading("look") as tx:
         assert tx.batches.number(survey) == 30
         assert tx.counts.recount(survey) == []
