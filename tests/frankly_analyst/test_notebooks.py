@@ -40,7 +40,7 @@ def test_the_notebooks_run(served: Served, tmp_path: Path) -> None:
 def test_a_page_has_every_cell_of_its_notebook_and_its_outputs(root: Path, name: str) -> None:
     """`python -m tests.frankly_analyst.notebooks` regenerates the pages."""
     page = (root / "docs" / "notebooks" / f"{name}.md").read_text(encoding="utf-8")
-    assert f"notebooks/{name}\n" in (root / "docs" / "index.md").read_text(encoding="utf-8")
+    assert f"<notebooks/{name}>\n" in (root / "docs" / "index.md").read_text(encoding="utf-8")
     assert '<div class="output">' in page
     for cell in cells(root / "examples" / "notebooks" / f"{name}.ipynb"):
         source = "".join(cell["source"]).strip()
