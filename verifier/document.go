@@ -43,6 +43,8 @@ type Question struct {
 	box     *Box
 	askIf   string
 	answers []string // the choices of question askIf for which this question is asked
+
+	anchored bool // all people's answers are known beforehand
 }
 
 // Box is one box of a question with boxes, any number of which can be ticked.
@@ -62,7 +64,7 @@ func parseDocument(payload []byte) *Document {
 		f.fail("expected a JSON object")
 	}
 	f.readType("frankly.survey/2")
-	f.object(documentFields)
+	f.object(documentFields, "instructed")
 	d := &Document{
 		survey: f.get("survey").matches(hex32Pattern, "32 lower-case hex digits"), digest: digestOf(payload),
 		version: f.get("version").whole(1, maxNumber),
@@ -80,14 +82,48 @@ func parseDocument(payload []byte) *Document {
 	ids := []string{}
 	for _, item := range f.get("strata").items(0, 8) {
 		question := d.readQuestion(item)
-		item.requirePlain()
+		item.requirePlain(3)
 		d.strata = append(d.strata, question)
 		ids = append(ids, question.id)
 	}
-	f.get("strata").unique(ids, "ids")
+	if f.has("instructed") {
+		ids = append(ids, d.readItem(f.get("instructed")))
+	}
 	d.readToken(f.get("token"))
 	d.readBlocks(f.get("blocks"), ids)
+	if f.has("instructed") {
+		d.checkBeside(f.get("instructed"))
+	}
 	return d
+}
+
+// readItem reads the instructed item, a plain question that asks for one given choice (spec 3.8), and returns its id.
+func (d *Document) readItem(f field) string {
+	f.object([]string{"id", "text", "choices", "answer"})
+	item := &Question{id: f.get("id").id()}
+	f.get("text").words(d.languages)
+	d.readChoices(item, f.get("choices"))
+	f.requirePlain(4)
+	if answer := f.get("answer"); countOf(item.choices, answer.id()) != 1 {
+		answer.fail("expected one of the item's choices")
+	}
+	return item.id
+}
+
+// checkBeside checks that no promise rests on a prior and no question has an anchor, beside an item (spec 3.8, 3.9).
+func (d *Document) checkBeside(item field) {
+	for _, block := range d.blocks {
+		for _, claim := range block.claims {
+			if claim.prior != nil || claim.notion == "rldp" {
+				item.fail("with an instructed item no promise may rest on a prior")
+			}
+		}
+		for _, question := range block.questions {
+			if question.anchored {
+				item.fail("a document has an instructed item or anchors, not both")
+			}
+		}
+	}
 }
 
 // readType checks the type before all other fields, because another type has other fields (step 5).
@@ -283,9 +319,9 @@ func (f field) role() string {
 	return f.text
 }
 
-// requirePlain refuses a public question with fields that only randomised questions have.
-func (f field) requirePlain() {
-	plain := len(f.keys) == 3
+// requirePlain refuses a question in the clear with fields that only randomised questions have.
+func (f field) requirePlain(keys int) {
+	plain := len(f.keys) == keys
 	for _, choice := range f.get("choices").list {
 		plain = plain && len(choice.keys) == 2
 	}
@@ -295,7 +331,7 @@ func (f field) requirePlain() {
 }
 
 func (d *Document) readQuestion(f field) *Question {
-	f.object([]string{"id", "text", "choices"}, "box", "ask_if", "wanted")
+	f.object([]string{"id", "text", "choices"}, "box", "ask_if", "wanted", "anchor")
 	q := &Question{id: f.get("id").id()}
 	f.get("text").words(d.languages)
 	choices := f.get("choices")
@@ -328,7 +364,28 @@ func (d *Document) readQuestion(f field) *Question {
 	if f.has("wanted") {
 		q.checkWanted(f.get("wanted"), choices)
 	}
+	if f.has("anchor") {
+		q.checkAnchor(f.get("anchor"))
+	}
 	return q
+}
+
+// checkAnchor checks what is known beforehand of all people's answers (spec 3.9); only estimates use it.
+func (q *Question) checkAnchor(f field) {
+	f.object([]string{"counts", "source"})
+	q.anchored = true
+	counts := f.get("counts").wholes(2, maxAnswers, 0, maxNumber)
+	f.get("source").prose(4000)
+	if q.box != nil || q.askIf != "" || countOf(q.roles, "") != len(q.choices) {
+		f.fail("a question with an anchor is no box, has no rule and no choice with a role")
+	}
+	empty := true
+	for _, count := range counts {
+		empty = empty && count == 0
+	}
+	if empty || len(counts) != len(q.choices) {
+		f.get("counts").fail("expected a count for each choice, not all 0")
+	}
 }
 
 // checkWanted checks the figure for which a question is asked (spec 3.5); only estimates use it.

@@ -20,7 +20,7 @@ from frankly_protocol.errors import (
 from frankly_protocol.explanation.budget import Budget
 from frankly_protocol.explanation.explain import Explanation
 from frankly_protocol.problems import Problem
-from frankly_protocol.questions import AskIf, Box, Choice, Question, Wanted
+from frankly_protocol.questions import Anchor, AskIf, Box, Choice, Question, Wanted
 
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Randomised
@@ -46,6 +46,7 @@ from frankly_sdk.shared_store import SharedStoreWarning
 
 __all__ = [
     "AlreadyAnswered",
+    "Anchor",
     "Answer",
     "AskIf",
     "Block",

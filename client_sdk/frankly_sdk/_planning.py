@@ -89,7 +89,7 @@ class Planning:
 
 
 def _shape(question: Question) -> list[Any]:
-    """Return a question without its words, its figure and its scores."""
+    """Return a question without its words, its figure, its anchor and its scores."""
     return [
         question.id,
         [[choice.id, choice.role, choice.low] for choice in question.choices],

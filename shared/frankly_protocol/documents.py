@@ -95,14 +95,8 @@ class SurveyDocument:
         schema.distinct(tuple(questions), "blocks")
         require_rules(self.questions.values())
         self._require_tables()
-        # Who passes and who fails may differ in any way, so the published counts of all people say
-        # nothing about either group, and the bit would void the promise.
-        if self.instructed is not None and any(block.rests_on_prior for block in self.blocks):
-            raise schema.reject(
-                "with an instructed item no promise may rest on a prior: who passes and who fails "
-                "would need a prior of their own",
-                "instructed",
-            )
+        if self.instructed is not None:
+            self._require_beside_item()
 
     @classmethod
     @lru_cache(maxsize=32)
@@ -259,6 +253,23 @@ class SurveyDocument:
                         f"expected one table, or one for each of the {strata} strata",
                         f"blocks[{i}].claims[{c}].prior.tables",
                     )
+
+    def _require_beside_item(self) -> None:
+        """Raise if the document has a promise on a prior or an anchor, beside its instructed item."""
+        # Who passes and who fails may differ in any way, so the published counts of all people say
+        # nothing about either group, and the bit would void the promise.
+        if any(block.rests_on_prior for block in self.blocks):
+            raise schema.reject(
+                "with an instructed item no promise may rest on a prior: who passes and who fails "
+                "would need a prior of their own",
+                "instructed",
+            )
+        # Two sources for one share of random answers could contradict each other.
+        if any(question.anchor for question in self.questions.values()):
+            raise schema.reject(
+                "an instructed item and an anchor both tell who answers at random: keep one",
+                "instructed",
+            )
 
     def require_private(self) -> None:
         """Verify every promise of every block exactly (step 9).

@@ -153,10 +153,40 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
+class Anchor:
+    """What is known beforehand of the answers of all people together to a question (spec 3.9).
+
+    counts : one for each choice, in their order; a choice's share is its count, divided by their sum.
+    source : where these numbers are published.
+    """
+
+    counts: tuple[int, ...]
+    source: str
+
+    @classmethod
+    def from_json(cls, value: Any, field: str) -> "Anchor":
+        """Read an anchor; raises DocumentRejected("schema"), naming the field."""
+        data = schema.DOCUMENT.record(value, field, {"counts", "source"})
+        where = field + ".counts"
+        counts = schema.items(data["counts"], where, 2, MAX_SET_ANSWERS, schema.integer)
+        return cls(counts, schema.text(data["source"], field + ".source"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the anchor in its JSON form."""
+        return {"counts": list(self.counts), "source": self.source}
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The known share of each choice."""
+        return tuple(Fraction(count, sum(self.counts)) for count in self.counts)
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question with 2 to 1000 choices, or one box.
 
-    wanted : the figure for which it is asked; None for the shares of its choices.
+    wanted : the figure for which it is asked; None for the shares of its choices. anchor : the shares
+    that its choices are known to have; None if they are not known.
     """
 
     id: str
@@ -165,6 +195,7 @@ class Question:
     box: Box | None = None
     ask_if: AskIf | None = None
     wanted: Wanted | None = None
+    anchor: Anchor | None = None
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -208,7 +239,7 @@ class Question:
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
         """Read a question; raises DocumentRejected("schema"), naming the field."""
-        optional = {"box", "ask_if", "wanted"}
+        optional = {"box", "ask_if", "wanted", "anchor"}
         data = schema.DOCUMENT.record(value, field, {"id", "text", "choices"}, optional)
         question = cls(
             schema.identifier(data["id"], field + ".id"),
@@ -223,21 +254,24 @@ class Question:
             Box.from_json(data["box"], field + ".box", languages) if "box" in data else None,
             AskIf.from_json(data["ask_if"], field + ".ask_if") if "ask_if" in data else None,
             Wanted.from_json(data["wanted"], field + ".wanted") if "wanted" in data else None,
+            Anchor.from_json(data["anchor"], field + ".anchor") if "anchor" in data else None,
         )
         question._require_choices(field + ".choices")
         question._require_wanted(field + ".wanted")
+        question._require_anchor(field + ".anchor")
         if question.box is not None:
             question._require_box(question.box, field)
         return question
 
     @classmethod
     def public_from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
-        """Read a public question: it has no boxes, rules, wanted figure, roles, ranges or scores."""
+        """Read a public question: no boxes, rules, wanted figure, anchor, roles, ranges or scores."""
         question = cls.from_json(value, field, languages)
         if (
             question.box
             or question.ask_if
             or question.wanted
+            or question.anchor
             or any(choice != Choice(choice.id, choice.label) for choice in question.choices)
         ):
             raise schema.reject("a public question has plain choices only", field)
@@ -282,6 +316,18 @@ class Question:
         if self.wanted.numbers and len(self.wanted.numbers) != len(self.choices):
             raise schema.reject("a contrast has one number for each choice", field)
 
+    def _require_anchor(self, field: str) -> None:
+        if self.anchor is None:
+            return
+        # What is known of all people says nothing about those who are asked, or who want to answer.
+        if self.box or self.ask_if or any(choice.role for choice in self.choices):
+            raise schema.reject(
+                "a question with an anchor is asked of everybody, and all its choices are answers",
+                field,
+            )
+        if len(self.anchor.counts) != len(self.choices) or not any(self.anchor.counts):
+            raise schema.reject("expected a count for each choice, not all 0", field + ".counts")
+
     def _require_box(self, box: Box, field: str) -> None:
         plain = zip(BOX_CHOICES, self.choices, strict=False)
         if self.choices != tuple(Choice(name, choice.label) for name, choice in plain):
@@ -296,6 +342,7 @@ class Question:
             "box": self.box and self.box.to_json(),
             "ask_if": self.ask_if and self.ask_if.to_json(),
             "wanted": self.wanted and self.wanted.to_json(),
+            "anchor": self.anchor and self.anchor.to_json(),
         }
         return {"id": self.id, "text": dict(self.text), "choices": choices} | _given(optional)
 

@@ -12,7 +12,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.promises import Promise
-from frankly_protocol.questions import AskIf, Box, Choice, Question, Wanted
+from frankly_protocol.questions import Anchor, AskIf, Box, Choice, Question, Wanted
 
 from tests.frankly_protocol.samples import put, question, survey
 
@@ -28,7 +28,9 @@ AGE = Question(
     wanted=Wanted("distribution"),
 )
 WORK = replace(
-    question("work", "no", "yes"), wanted=Wanted("contrast", (Fraction(-1, 2), Fraction(1)))
+    question("work", "no", "yes"),
+    wanted=Wanted("contrast", (Fraction(-1, 2), Fraction(1))),
+    anchor=Anchor((2, 3), "Census of 2022"),
 )
 STRESS = Question(
     "stress",
@@ -182,7 +184,43 @@ INVALID_EDITS: list[tuple[str, Any, str]] = [
     _fault("work", "wanted.numbers.1", None),
     _fault("drugs-beer", "wanted", {"figure": "distribution"}),
     _fault("drugs-weed", "wanted", {"figure": "contrast", "numbers": ["0", "1"]}),
+    _fault("work", "anchor", None),
+    _fault("work", "anchor", [2, 3]),
+    _fault("work", "anchor", "Census of 2022"),
+    _fault("work", "anchor", {}, "@.anchor.counts"),
+    _fault("work", "anchor.counts", ...),
+    _fault("work", "anchor.source", ...),
+    _fault("work", "anchor.shares", [0, 1]),
+    _fault("work", "anchor.counts", None),
+    _fault("work", "anchor.counts", {"no": 2, "yes": 3}),
+    _fault("work", "anchor.counts", []),
+    _fault("work", "anchor.counts", [1]),
+    _fault("work", "anchor.counts", [2, 3, 0]),
+    _fault("work", "anchor.counts", [0, 0]),
+    _fault("work", "anchor.counts", [0] * 1001),
+    _fault("work", "anchor.counts.0", -1),
+    _fault("work", "anchor.counts.0", "2"),
+    _fault("work", "anchor.counts.1", True),
+    _fault("work", "anchor.counts.1", None),
+    _fault("work", "anchor.source", ""),
+    _fault("work", "anchor.source", None),
+    _fault("work", "anchor.source", {"en": "Census of 2022"}),
+    _fault("work", "anchor.source", "a\u202eb"),
+    _fault("work", "anchor.source", "x" * 4001),
+    _fault("work", "choices.1.role", "no_answer", "@.anchor"),
+    _fault("work", "ask_if", {"question": "age", "choices": ["old"]}, "@.anchor"),
+    _fault("age", "anchor", {"counts": [1, 1, 1, 1], "source": "Census"}),
+    _fault("stress", "anchor", {"counts": [1, 1, 1, 0], "source": "Census"}),
+    _fault("drugs-beer", "anchor", {"counts": [9, 1], "source": "Census"}),
     ("strata", [WORK.to_json()], "strata[0]"),
+    (
+        "strata",
+        [
+            question("town", "no", "yes").to_json()
+            | {"anchor": {"counts": [1, 1], "source": "Census"}}
+        ],
+        "strata[0]",
+    ),
     (
         "strata",
         [question("town", "no", "yes").to_json() | {"wanted": {"figure": "mean"}}],

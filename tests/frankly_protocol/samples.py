@@ -2,6 +2,7 @@
 """Small valid documents and keys for tests to alter."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -103,10 +104,22 @@ def at(block: Block, level: tuple[int, int], notion: str | None = None) -> tuple
 def with_item(
     document: SurveyDocument, *, choices: int = 4, regions: Question | None = None
 ) -> SurveyDocument:
-    """Return a document without priors, with an instructed item "check" whose answer is b."""
+    """Return a document without priors, with an instructed item "check" whose answer is b.
+
+    No anchor may stand beside an item, so those of the questions are removed.
+    """
     item = Instructed(question("check", *"abcdefgh"[:choices]), "b")
     strata = document.strata if regions is None else (regions,)
-    return replace(document, instructed=item, strata=strata)
+    return replace(without_anchors(document), instructed=item, strata=strata)
+
+
+def without_anchors(document: SurveyDocument) -> SurveyDocument:
+    """Return the document with questions of which nothing is known beforehand."""
+    blocks = (
+        replace(block, questions=tuple(replace(one, anchor=None) for one in block.questions))
+        for block in document.blocks
+    )
+    return replace(document, blocks=tuple(blocks))
 
 
 def survey(
@@ -177,7 +190,8 @@ def put(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
         if value is ...:
             del target[last]
         else:
-            target[last] = value
+            # A copy, because later edits of the document may change parts of the value.
+            target[last] = deepcopy(value)
 
     return edit
 

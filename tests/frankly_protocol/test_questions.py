@@ -3,13 +3,14 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from frankly_protocol import canonical
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.questions import Choice, Question, decimal_text
+from frankly_protocol.questions import Anchor, Choice, Question, decimal_text
 
 from tests.frankly_protocol.asked import (
     AGE,
@@ -22,7 +23,7 @@ from tests.frankly_protocol.asked import (
     asked,
     form,
 )
-from tests.frankly_protocol.samples import question, survey
+from tests.frankly_protocol.samples import ldp_block, lip_block, question, survey, with_item
 from tests.refusals import refusal
 
 
@@ -65,6 +66,24 @@ def test_a_public_question_has_plain_choices_only() -> None:
             body["strata"][0]["id"] = "drugs-x"
         error = refusal(DocumentRejected, SurveyDocument.parse, canonical.dumps(body))
         assert (error.reason, error.field) == ("schema", "strata[0]")
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_no_anchor_stands_beside_an_instructed_item(number: int) -> None:
+    blocks = [ldp_block(), form(question("born", "early", "late"))]
+    asked_in_block = blocks[number].questions
+    anchored = replace(asked_in_block[0], anchor=Anchor((11, 1), "Destatis, births 2023"))
+    blocks[number] = replace(blocks[number], questions=(anchored,))
+    item = with_item(survey(ldp_block()))
+    assert survey(*blocks).questions[anchored.id].anchor == anchored.anchor
+    for others, reason in ((blocks, "keep one"), ([*blocks, lip_block()], "on a prior")):
+        error = refusal(DocumentRejected, replace, item, blocks=tuple(others))
+        assert (error.reason, error.field) == ("schema", "instructed")
+        assert reason in error.detail
+
+
+def test_the_known_share_of_a_choice_is_its_count_divided_by_their_sum() -> None:
+    assert Anchor((11, 0, 1), "births").shares == (Fraction(11, 12), 0, Fraction(1, 12))
 
 
 @pytest.mark.parametrize(

@@ -30,14 +30,17 @@ BEYOND = {"weights", "privacy"}
 """Reasons of refusal that a schema cannot express: sums, shapes that must agree, and claims."""
 NAMES = (["low", "mid"], "low", "absent", "a\u202eb")
 """Values with an unknown name or an unsafe character, which a schema cannot detect either."""
-WRONG = re.compile(r"\.(role|from|score|unless|ask_if|wanted|figure|scale|numbers(\[.\])?)$|strata")
+WRONG = re.compile(
+    r"\.(role|from|score|unless|ask_if|wanted|figure|scale|numbers(\[.\])?"
+    r"|anchor|counts(\[.\])?|source|shares)$|strata"
+)
 """Fields that are wrong by themselves; a schema cannot check that fields agree with each other."""
-OF_CHOICES = ("mean", ["1", "0", "2"])
-"""Figures and numbers that only these choices cannot have."""
+OF_CHOICES = ("mean", ["1", "0", "2"], [2, 3, 0])
+"""Figures, numbers and counts that only these choices cannot have."""
 EDITED = [
     (path, value)
     for path, value, field in INVALID_EDITS
-    if WRONG.search(field) and value not in OF_CHOICES
+    if WRONG.search(field) and value not in (*OF_CHOICES, *NAMES)
 ]
 FORMAL = [case for case in BAD if case[3] not in BEYOND and case[2] not in NAMES]
 

@@ -95,6 +95,16 @@ def asked_by_boxes(told: Told, i: int, text: str, labels: str) -> None:
     assert " / ".join(box.label["en"] for box in boxes if box.text["en"] == text) == labels
 
 
+def known_beforehand(told: Told, text: str, source: str) -> None:
+    assert (text, source) in known_shares(told)
+
+
+def known_shares(told: Told) -> list[tuple[str, str]]:
+    """Return the text of each question that has an anchor, and the anchor's source."""
+    asked = [one for block in told.document.blocks for one in block.questions]
+    return [(one.text["en"], one.anchor.source) for one in asked if one.anchor is not None]
+
+
 def names_of(block: Block) -> list[str]:
     """Return the name under which each question is known to its reader, numbered if words repeat."""
     words = [
@@ -742,6 +752,11 @@ REPORT: tuple[tuple[str, Check], ...] = (
         r"One item, “check\?”, asks for one given choice\. Only whether you chose it is sent, \D*",
         _no_number,
     ),
+    (
+        r"How all people together answer “([^”]*)” is known beforehand \(([^)]*)\)\. This shows how many people "
+        r"answer at random; it changes nothing about how your answer is sent\.",
+        known_beforehand,
+    ),
     (r"Your invitation is sent with the report, unchanged\.\D*", _no_number),
     (r"Your token is sent with the report, unchanged\.\D*", _no_number),
     (r"“Given your public answers” means: \D*", _no_number),
@@ -821,6 +836,10 @@ def require_complete(told: Told, lines: Sequence[str]) -> None:
         assert not line.startswith(WHOLE[bool(not document.strata)])
     texts = "; ".join(question.text["en"] for question in document.strata)
     assert any(line.endswith(f"not randomised: {texts}") for line in lines) == bool(texts)
+    told_shares = sum("is known beforehand (" in line for line in lines)
+    assert told_shares == len(known_shares(told))
+    for _, source in known_shares(told):
+        assert any(f"({source})" in line for line in lines)
     for block, told_block in zip(document.blocks, told.explanation.blocks, strict=True):
         assert told_block.words.count("From this alone, ") + told_block.words.count(
             "From this alone, given"

@@ -16,10 +16,11 @@ from frankly_protocol.explanation.explain import Explanation, _table
 from frankly_protocol.explanation.explain import explain as explain_level
 from frankly_protocol.explanation.figures import percent
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_protocol.questions import Instructed
+from frankly_protocol.questions import Anchor, Instructed
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
 
+from tests.frankly_protocol.asked import form
 from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, payable_survey
 from tests.narrowing import dense_of
@@ -220,6 +221,35 @@ def test_an_instructed_item_is_listed_with_the_bit_that_is_sent() -> None:
     told = '"strata":{"check":"passed or failed","region":"your public answer"}'
     assert told in both.report_template
     assert str(both).index("as you give them") < str(both).index("asks for one given choice")
+
+
+def test_an_anchor_is_listed_with_its_source_and_nothing_else_changes() -> None:
+    block = ldp_block()
+    known = replace(block.questions[0], anchor=Anchor((11, 1), "Destatis, births 2023"))
+    other = ldp_block("other")
+    document = survey(replace(block, questions=(known,)), other)
+    explanation, without = explain(document), explain(survey(block, other))
+    sentence = (
+        "How all people together answer “affair?” is known beforehand (Destatis, births 2023). "
+        "This shows how many people answer at random; it changes nothing about how your answer is sent."
+    )
+    assert sentence in explanation.details[0].paragraphs
+    assert str(explanation).count("is known beforehand") == 1
+    added = str(explanation).replace(f"{sentence}\n\n", "")
+    digests = [one.digest for one in (document, survey(block, other))]
+    assert added.replace(digests[0], digests[1]) == str(without)
+    assert explanation.summary == without.summary
+    assert explanation.form_nats == without.form_nats
+
+
+def test_every_anchor_is_listed_in_the_order_of_the_document() -> None:
+    sources = ("Census of 2021", "Register of 2022 {question}", "Table 3")
+    asked = [replace(question(f"q{i}", "no", "yes"), anchor=Anchor((1, i), one))
+             for i, one in enumerate(sources)]  # fmt: skip
+    said = explain(survey(form(*asked[:2]), replace(form(asked[2]), id="last")))
+    listed = [line for line in str(said).split("\n") if "is known beforehand" in line]
+    assert [f"“q{i}?” is known beforehand ({one})" in line
+            for i, (one, line) in enumerate(zip(sources, listed, strict=True))] == [True] * 3  # fmt: skip
 
 
 def test_for_a_missing_language_the_documents_first_is_used() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from frankly_protocol.audit import Claim, stated_ceiling
 from frankly_protocol.blocks import Block, Promise
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation import label, promised
 from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.explanation.figures import percent
@@ -185,6 +186,17 @@ def _transposed(claim: Claim) -> Claim:
     return replace(claim, levels=claim.levels and tuple(zip(*claim.levels, strict=True)))
 
 
+def _anchors_of_others(document: SurveyDocument, language: str, texts: Texts) -> list[str]:
+    """Return the sentences on anchors with the text of the last question, whatever they are about."""
+    questions = list(document.questions.values())
+    *_, last = (one.text[language] for one in questions)
+    return [
+        texts.say("anchor", question=last, source=one.anchor.source)
+        for one in questions
+        if one.anchor
+    ]
+
+
 FAULTS: dict[str, tuple[str, Any]] = {
     # The page said of all questions what held for the one with the largest ratio.
     "largest ratio": (
@@ -194,6 +206,11 @@ FAULTS: dict[str, tuple[str, Any]] = {
     "all answers at once as one": (
         "frankly_protocol.explanation.catalogue.Texts.say",
         _of_another("guess_of_all", "guess"),
+    ),
+    "anchors unsaid": ("frankly_protocol.explanation.explain._anchors", lambda *_: ()),
+    "an anchor of another question": (
+        "frankly_protocol.explanation.explain._anchors",
+        _anchors_of_others,
     ),
     "ratios rounded down": ("frankly_protocol.explanation.promised.times", _down),
     "chances rounded down": ("frankly_protocol.explanation.promised.percent_up", percent),

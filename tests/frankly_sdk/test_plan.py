@@ -261,6 +261,7 @@ EDITS: dict[str, tuple[Callable[[Question], Question], bool]] = {
         True,
     ),
     "another figure": (lambda one: replace(one, wanted=None), True),
+    "no anchor": (lambda one: replace(one, anchor=None), True),
     "other scores": (
         lambda one: replace(one, choices=tuple(replace(c, score=None) for c in one.choices)),
         True,

@@ -171,3 +171,15 @@ def test_one_authority_signs_many_surveys_and_can_be_shipped(tmp_path: Path) -> 
 def test_scripts_name_known_problems_only() -> None:
     with pytest.raises(ValueError, match="problem code"):
         status(503, "unavailible")
+
+
+def test_a_survey_of_the_kit_may_have_anchors(tmp_path: Path) -> None:
+    document = make_survey(
+        {"smokes": ["no", "yes"]},
+        drawn={"born": ["early", "late"], "eats": ["a", "b"]},
+        anchors={"smokes": (3, 1), "born": (1, 1)},
+    )
+    counts = {name: one.anchor and one.anchor.counts for name, one in document.questions.items()}
+    assert counts == {"smokes": (3, 1), "born": (1, 1), "eats": None}
+    with FakeServer(document).open(tmp_path / "s.db") as client:
+        assert "“born?” is known beforehand (A source for tests)" in str(client.survey.explain())

@@ -14,7 +14,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation.budget import Budget
 from frankly_protocol.explanation.explain import Explanation, explain
 from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism
-from frankly_protocol.questions import AskIf, Box, Choice, Question
+from frankly_protocol.questions import Anchor, AskIf, Box, Choice, Question
 from frankly_protocol.tokens import TokenRule
 from frankly_sdk import Policy
 
@@ -27,7 +27,7 @@ from tests.frankly_protocol.samples import question, survey, with_item
 
 def dressed(document: SurveyDocument, rng: Random) -> SurveyDocument:
     """Return a document with the same law whose questions are of many kinds, perhaps with a token
-    and an instructed item."""
+    and either an instructed item or anchors."""
     blocks: list[Block] = []
     for block in document.blocks:
         first, asked = blocks[0].questions[0] if blocks else None, list[Question]()
@@ -44,7 +44,21 @@ def dressed(document: SurveyDocument, rng: Random) -> SurveyDocument:
     consent = rng.choice((None, {"en": "Please answer."}))
     whole = replace(document, blocks=tuple(blocks), token=rng.choice(tokens), consent=consent)
     has_prior = any(block.rests_on_prior for block in blocks)  # no item may stand beside one
-    return whole if has_prior or rng.random() < 0.5 else with_item(whole)
+    return _anchored(whole, rng) if has_prior or rng.random() < 0.5 else with_item(whole)
+
+
+def _anchored(document: SurveyDocument, rng: Random) -> SurveyDocument:
+    """Return the document with anchors of some of the questions that may have one."""
+    blocks = []
+    for block in document.blocks:
+        asked = []
+        for i, one in enumerate(block.questions):
+            is_open = not (one.box or one.ask_if or any(choice.role for choice in one.choices))
+            counts = tuple(rng.randrange(10) + (x == 0) for x in range(len(one.choices)))
+            anchor = Anchor(counts, f"Table {block.id}-{i} of 2022")
+            asked.append(replace(one, anchor=anchor) if is_open and rng.random() < 0.3 else one)
+        blocks.append(replace(block, questions=tuple(asked)))
+    return replace(document, blocks=tuple(blocks))
 
 
 def _dressed(asked: Question, first: Question | None, rng: Random) -> Question:

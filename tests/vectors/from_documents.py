@@ -79,6 +79,32 @@ FIGURES: dict[str, tuple[str, Any, int | None]] = {
     "asked for a contrast": (WANTED, {"figure": "contrast", "numbers": ["-0.5", "1"]}, None),
     "asked for a mean without scores": (WANTED, {"figure": "mean"}, 4),
 }
+ANCHOR = "blocks.0.questions.0.anchor"
+KNOWN = {"counts": [11, 1], "source": "Destatis, births 2023"}
+ANCHORS: dict[str, tuple[str, Any, int | None]] = {
+    "an anchor": (ANCHOR, KNOWN, None),
+    "an anchor of a choice that nobody makes": (ANCHOR, KNOWN | {"counts": [0, 1]}, None),
+    "an anchor that counts nobody": (ANCHOR, KNOWN | {"counts": [0, 0]}, 4),
+    "an anchor with a count too many": (ANCHOR, KNOWN | {"counts": [11, 1, 1]}, 4),
+    "an anchor of a question with a rule": (
+        "blocks.0.questions.0",
+        json.loads(PLAIN.payload())["blocks"][0]["questions"][0]
+        | {"anchor": KNOWN, "ask_if": {"question": "affair", "choices": ["yes"]}},
+        4,
+    ),
+    "an anchor of a public question": (
+        "strata",
+        [
+            {
+                "id": "born",
+                "text": {"en": "born?"},
+                "choices": [{"id": name, "label": {"en": name}} for name in ("early", "late")],
+                "anchor": KNOWN,
+            }
+        ],
+        4,
+    ),
+}
 FORM = "blocks.0.components.0."
 COVER = FORM + "pools.1.cover"
 FORMS: dict[str, tuple[str, Any, int | None]] = {
@@ -146,6 +172,8 @@ ITEMS: dict[str, tuple[str, Any, int | None]] = {
     "an item with a role": (CHECK + "choices.0.role", "no_answer", 4),
     "an item with a rule": (CHECK + "ask_if", {"question": "affair", "choices": ["yes"]}, 4),
     "an item with an unknown field": (CHECK + "extra", 1, 4),
+    "an item with an anchor": (CHECK + "anchor", {"counts": [1, 1, 1, 1], "source": "x"}, 4),
+    "an item beside an anchor": (ANCHOR, KNOWN, 4),
     "an item that is null": ("instructed", None, 4),
     "two items": ("instructed", [], 4),
 }
@@ -278,6 +306,7 @@ def acceptance() -> Case:
     for document, edits in (
         (PLAIN, FORBIDDEN),
         (PLAIN, FIGURES),
+        (PLAIN, ANCHORS),
         (STRATA, BY_STRATUM),
         (form, FORMS),
         (ITEM, ITEMS),

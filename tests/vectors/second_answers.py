@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Second implementation of question types and of what a device does after a reply, written only from
-docs/spec/3-documents.md (3.5) and docs/protocol.md (section 7)."""
+docs/spec/3-documents.md (3.5, 3.9) and docs/protocol.md (section 7)."""
 
 import json
 import re
@@ -10,12 +10,13 @@ from typing import Any
 from tests.vectors.second_bytes import Refused
 
 Question = dict[str, Any]
+_UNSAFE = re.compile("[\u0000-\u001f\u202a-\u202e\u2066-\u2069]")
 _SCORE = re.compile(r"-?(0|[1-9][0-9]{0,8})(\.[0-9]{0,5}[1-9])?")
 
 
 def require_ways(questions: list[Question]) -> None:
     """Raise Refused("4") unless the questions of a document follow section 3.5."""
-    checks = (_is_choice_list, _is_box, _is_figure)
+    checks = (_is_choice_list, _is_box, _is_figure, _is_anchor)
     if not all(check(question) for check in checks for question in questions):
         raise Refused("4")
     for i, question in enumerate(questions):
@@ -81,6 +82,19 @@ def _is_figure(question: Question) -> bool:
         and (figure != "mean" or all("score" in choice for choice in plain))
         and (numbers is not None) == (figure == "contrast")
         and (numbers is None or len(numbers) == len(question["choices"]))
+    )
+
+
+def _is_anchor(question: Question) -> bool:
+    if "anchor" not in question:
+        return True
+    counts, choices = question["anchor"]["counts"], question["choices"]
+    return (
+        not {"box", "ask_if"} & set(question)
+        and not any("role" in choice for choice in choices)
+        and len(counts) == len(choices)
+        and sum(counts) > 0
+        and not _UNSAFE.search(question["anchor"]["source"])
     )
 
 

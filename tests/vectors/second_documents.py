@@ -134,6 +134,7 @@ def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
             and (
                 item["answer"] not in {choice["id"] for choice in item["choices"]}
                 or any(claim.keys() & {"prior", "secret"} for claim in _claims(document))
+                or any("anchor" in question for question in questions)
             )
         )
         or any(not _fits(prior, document["strata"]) for prior in _priors(document))

@@ -45,6 +45,8 @@ VALUES: list[Any] = [
         {"figure": "mean"},
         {"figure": "distribution"},
         {"figure": "contrast", "numbers": ["0", "1"]},
+        {"counts": [0, 1], "source": "x"},
+        {"counts": [0, 0], "source": "x"},
     ),
     *("mean", "contrast", ["-1", "0.5"], "-0"),
 ]
@@ -59,6 +61,10 @@ NAMES = (
     "wanted",
     "figure",
     "numbers",
+    "anchor",
+    "counts",
+    "source",
+    "instructed",
     "level",
     "prior",
 )

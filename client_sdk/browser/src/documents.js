@@ -40,7 +40,7 @@ function question(/** @type {any} */ value, /** @type {string} */ path, /** @typ
 /** @returns {Question} */
 function publicQuestion(/** @type {any} */ value, /** @type {string} */ path, /** @type {any} */ root) {
   const read = question(value, path, root);
-  if (read.box || read.ask_if || read.wanted || !read.choices.every(isPlain)) throw reject(path, "public_plain");
+  if (read.box || read.ask_if || read.wanted || read.anchor || !read.choices.every(isPlain)) throw reject(path, "public_plain");
   return read;
 }
 
@@ -197,6 +197,7 @@ export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {s
   for (const { prior: known, path } of promisesOf(found))
     if (known && ![1, cells].includes(known.tables.length)) throw reject(`${path}.prior.tables`, "tables_of_strata", cells);
   if (found.instructed && blocks.some((/** @type {Block} */ { restsOnPrior }) => restsOnPrior)) throw reject("instructed", "item_beside_prior");
+  if (found.instructed && questionsOf(found).some(({ anchor }) => anchor)) throw reject("instructed", "item_beside_anchor");
   return { ...found, digest: name, collectUrl: found.collect_url, parts: needed };
 }
 

@@ -7,7 +7,7 @@ import { beliefs, consequences, questionName, summary } from "./label.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
 import { ONE, rational } from "./rational.js";
 import { lnUp, percent, times } from "./shown.js";
-import { openQuestions, reportLength, textOfReport } from "./survey.js";
+import { openQuestions, questionsOf, reportLength, textOfReport } from "./survey.js";
 import { asksNumber, groupsOf } from "./ways.js";
 import { Texts, learn, requireTexts } from "./words.js";
 
@@ -34,12 +34,14 @@ export function explain(
   const say = (/** @type {string} */ name, values = {}) => t.say("explanation", name, values);
   const blocks = survey.blocks.map((block) => explainBlock(block, chosen, survey.strata.length > 0, t)), template = reportTemplate(survey, t);
   const told = consequences(survey, blocks.map(({ guessWords }) => guessWords), chosen, t), first = summary(survey, level, told, chosen, t);
+  const anchors = questionsOf(survey).filter(({ anchor }) => anchor);
   const overall = [...(told.some(({ fit }) => fit?.own[1][0] && !isPlain(fit)) ? [t.say("label", "fitting")] : []), ...beliefs(survey, level, t)];
   const parts = {
     sent: [
       say("made_here"),
       survey.strata.length && say("public_answers", { questions: survey.strata.map((q) => q.text[chosen]).join("; ") }),
       survey.instructed && say("instructed", { question: survey.instructed.text[chosen] }),
+      ...anchors.map(({ text, anchor }) => say("anchor", { question: text[chosen], source: /** @type {import("./survey.js").Anchor} */ (anchor).source })),
       survey.token && say(survey.token.key === null ? "invite" : "rsa-pss"),
     ],
     questions: blocks.map((block) => block.words),

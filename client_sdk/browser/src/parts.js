@@ -13,7 +13,7 @@ const PARTS = {
   agreement: [/"kind":"agreement"/, () => import("./agreement.js")],
   rare: [/"notion":"(?!(?:secret-)?ldp"|a?lip")/, () => import("./rare.js")],
   plans: [/"ask":/, () => import("./plans.js")],
-  ways: [/"(?:ask_if|box|from|role|score|wanted)":/, () => import("./ways.js")],
+  ways: [/"(?:anchor|ask_if|box|from|role|score|wanted)":/, () => import("./ways.js")],
 };
 
 /** Parts that are loaded, by name. @type {Record<string, any>} */

@@ -24,7 +24,7 @@ const formsOf = (/** @type {Survey} */ { blocks }) => blocks.filter(({ ask }) =>
 const groupOf = (/** @type {Question} */ { id, box }) => box?.of ?? id;
 const mechanismOf = (/** @type {import("./survey.js").Block} */ { mechanism }) => /** @type {any} */ (mechanism);
 
-/** Return what a plan depends on: mechanisms, and questions without their words, figures and scores. A later version with the same text keeps the plan. */
+/** Return what a plan depends on: mechanisms, and questions without their words, figures, anchors and scores. A later version with the same text keeps the plan. */
 export const formOf = (/** @type {Survey} */ survey) => JSON.stringify(formsOf(survey).map(({ id, parameters, questions }) =>
   [id, parameters, questions.map(({ id: name, choices, box, ask_if: rule }) => [name, choices.map(({ id: one, role, from }) => [one, role, from]), box && [box.of, box.role], rule])]));
 

@@ -8,11 +8,12 @@ import { ClockError } from "./errors.js";
  * @typedef {import("./audit.js").Claim} Claim
  * @typedef {import("./rational.js").Rational} Rational
  * @typedef {Record<string, string>} Words a text per language
- * @typedef {{id: string, label: Words, role?: string, from?: number, score?: string}} Choice spec 3.5, as are a question's `box`, `ask_if` and `wanted`
+ * @typedef {{id: string, label: Words, role?: string, from?: number, score?: string}} Choice spec 3.5, as are a question's `box`, `ask_if`, `wanted` and `anchor`
  * @typedef {{of: string, text: Words, label: Words, role?: string}} Box
  * @typedef {{question: string, choices: string[]}} Rule
  * @typedef {{figure: string, numbers?: string[]}} Wanted
- * @typedef {{id: string, text: Words, choices: Choice[], box?: Box, ask_if?: Rule, wanted?: Wanted}} Question
+ * @typedef {{counts: number[], source: string}} Anchor what is known beforehand of all people's answers: a count for each choice
+ * @typedef {{id: string, text: Words, choices: Choice[], box?: Box, ask_if?: Rule, wanted?: Wanted, anchor?: Anchor}} Question
  * @typedef {Question & {answer: string}} Instructed an item that asks for one given choice; a report tells only whether it was made
  * @typedef {number[][]} Table counts [s][x]; if the answer itself is the secret, a single row or a diagonal table
  * @typedef {{secret: string, secrets: string[], source: string, tables: Table[]}} Prior one table, or one for each stratum

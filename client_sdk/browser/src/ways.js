@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Ways of answering (spec 3.5): boxes to tick, numbers, scores, rules that skip a question, choices with a role, and wanted
- * figures. parts.js loads this module if a document needs it. Errors never contain an answer.
+ * Ways of answering (spec 3.5): boxes to tick, numbers, scores, rules that skip a question, choices with a role, wanted
+ * figures, and anchors. parts.js loads this module if a document needs it. Errors never contain an answer.
  */
 
 import { UnknownChoice } from "./errors.js";
-import { identifier, integer, list, matching, object, reject, requireDistinct, under, words } from "./schema.js";
+import { identifier, integer, list, matching, object, reject, requireDistinct, text, under, words } from "./schema.js";
 
 /**
  * @typedef {import("./survey.js").Choice} Choice
@@ -30,6 +30,7 @@ export const QUESTION = {
       return value;
     },
   }, [], { numbers: list(2, 1000, score) }),
+  anchor: object({ counts: list(2, 1000, integer()), source: text() }),
 };
 
 /** Throw if two entries have the same role, if all have one, or if a rule can skip the question and no entry has the role for that. */
@@ -40,8 +41,8 @@ function requireRoles(/** @type {{role?: string}[]} */ entries, /** @type {Rule 
   if (rule && !roles.includes("not_applicable")) throw reject(path, "no_skipped");
 }
 
-/** Throw unless roles, ranges, scores and wanted figure of a question that has been read fit each other, and a box is one. */
-export function requireForm(/** @type {Question} */ { id, choices, box, wanted }, /** @type {string} */ path) {
+/** Throw unless roles, ranges, scores, wanted figure and anchor of a question that has been read fit each other, and a box is one. */
+export function requireForm(/** @type {Question} */ { id, choices, box, ask_if: rule, wanted, anchor }, /** @type {string} */ path) {
   const at = under(path, "choices"), answers = choices.filter((choice) => !choice.role);
   requireRoles(choices, undefined, at);
   for (const name of ["from", "score"])
@@ -50,6 +51,10 @@ export function requireForm(/** @type {Question} */ { id, choices, box, wanted }
   if (lows.some((low, i) => low <= lows[i - 1])) throw reject(at, "order_of_ranges");
   if (wanted && (box || (wanted.figure === "mean" && !answers[0].score) || (wanted.numbers ?? choices).length !== choices.length))
     throw reject(under(path, "wanted"), "no_figure");
+  if (anchor) {
+    if (box || rule || answers.length !== choices.length) throw reject(under(path, "anchor"), "anchor_of_all");
+    if (anchor.counts.length !== choices.length || !anchor.counts.some(Boolean)) throw reject(under(path, "anchor.counts"), "anchor_counts");
+  }
   if (!box) return;
   if (choices.some((choice, i) => choice.id !== BOX_CHOICES[i] || Object.keys(choice).length > 2)) throw reject(at, "box_choices");
   if (!id.startsWith(`${box.of}-`) || id.length === box.of.length + 1) throw reject(under(path, "id"), "box_id", box.of);

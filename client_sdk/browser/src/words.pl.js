@@ -120,6 +120,7 @@ export const texts = {
     "made_here": "Raport powstaje tutaj, na tym urządzeniu; nie wysyła się niczego poza tym, co podano niżej.",
     "public_answers": "Te odpowiedzi są wysyłane tak, jak je podasz, bez losowania: {questions}",
     "instructed": "Jedna pozycja, „{question}”, prosi o wybranie wskazanej odpowiedzi. Wysyłana jest tylko informacja, czy ją wybrano, bez zmian i bez losowania. Pokazuje to, ile osób odpowiada bez czytania.",
+    "anchor": "Z góry wiadomo, jak na „{question}” odpowiadają wszyscy ludzie razem ({source}). Pokazuje to, ile osób odpowiada na chybił trafił, i nie zmienia niczego w tym, jak wysyłana jest twoja odpowiedź.",
     "invite": "Twoje zaproszenie jest wysyłane z raportem bez zmian: kto je wydał, może po nim poznać, który losowy wynik jest twój.",
     "rsa-pss": "Twój żeton jest wysyłany z raportem bez zmian; podpisano go bez oglądania, więc nie pokazuje, komu go dano.",
     "sent": {

@@ -3,6 +3,7 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from frankly_protocol.audit import Claim, ceiling, level_for, parse_epsilon, stated_ceiling
@@ -12,7 +13,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningKey
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
-from frankly_protocol.questions import Instructed
+from frankly_protocol.questions import Anchor, Instructed
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust import KeysDocument, Role
 from frankly_protocol.trust.keys import MAX_VALIDITY
@@ -32,6 +33,7 @@ def make_survey(
     drawn: Questions | None = None,
     strata: Questions | None = None,
     instructed: Questions | None = None,
+    anchors: Mapping[str, Sequence[int]] | None = None,
     clock: Clock | None = None,
     survey_id: str | None = None,
     token: TokenRule | None = None,
@@ -45,12 +47,18 @@ def make_survey(
         chance, and asks only that one.
     strata : public questions, answered in the clear.
     instructed : one item, which asks for the first of its choices.
+    anchors : id of a question → known count of each of its choices, among all people; not beside
+        `instructed`.
     survey_id : 32 hex digits, random by default.
     token : the token rule of the survey; with ``TokenRule("invite")`` any 32 bytes in base64url are
         a valid token, which can be used once.
     """
     now = (clock or FakeClock()).now()
     survey = survey_id or secrets.token_hex(16)
+    blocks = (
+        *(_block(name, choices, epsilon) for name, choices in questions.items()),
+        *([_form(drawn, epsilon)] if drawn else []),
+    )
     return SurveyDocument(
         survey=survey,
         version=1,
@@ -66,10 +74,7 @@ def make_survey(
         min_reports=2,
         release_step=2,
         strata=tuple(_question(name, choices) for name, choices in (strata or {}).items()),
-        blocks=(
-            *(_block(name, choices, epsilon) for name, choices in questions.items()),
-            *([_form(drawn, epsilon)] if drawn else []),
-        ),
+        blocks=tuple(_anchored(block, anchors or {}) for block in blocks),
         token=token,
         instructed=next(
             (Instructed(_question(*item), item[1][0]) for item in (instructed or {}).items()), None
@@ -102,6 +107,16 @@ def _question(name: str, choices: Sequence[str]) -> Question:
     return Question(
         name, {"en": f"{name}?"}, tuple(Choice(choice, {"en": choice}) for choice in choices)
     )
+
+
+def _anchored(block: Block, anchors: Mapping[str, Sequence[int]]) -> Block:
+    questions = tuple(
+        replace(one, anchor=Anchor(tuple(anchors[one.id]), "A source for tests"))
+        if one.id in anchors
+        else one
+        for one in block.questions
+    )
+    return replace(block, questions=questions)
 
 
 def _block(name: str, choices: Sequence[str], epsilon: str) -> Block:

@@ -151,6 +151,7 @@ def explain(
             say("made_here"),
             *([_public(document, chosen, words)] if document.strata else []),
             *([say("instructed", question=item.question.text[chosen])] if item else []),
+            *_anchors(document, chosen, words),
             *([say(document.token.kind)] if document.token else []),
         ],
         "questions": [block.words for block in blocks],
@@ -352,6 +353,13 @@ def _symbol(symbol: Symbol, texts: Texts) -> str:
 def _public(document: SurveyDocument, language: str, texts: Texts) -> str:
     questions = "; ".join(question.text[language] for question in document.strata)
     return texts.say("public_answers", questions=questions)
+
+
+def _anchors(document: SurveyDocument, language: str, texts: Texts) -> Iterator[str]:
+    """Yield a sentence for each question whose answers are known beforehand, of all people together."""
+    for one in document.questions.values():
+        if one.anchor is not None:
+            yield texts.say("anchor", question=one.text[language], source=one.anchor.source)
 
 
 def _example(document: SurveyDocument) -> bytes:

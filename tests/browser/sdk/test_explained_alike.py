@@ -13,7 +13,7 @@ from frankly_protocol.explanation.catalogue import Texts, plural
 from frankly_protocol.explanation.explain import explain
 from frankly_protocol.languages import EXPLAINED
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_protocol.questions import Question
+from frankly_protocol.questions import Anchor, Question
 from frankly_protocol.tokens import TokenRule
 from frankly_sdk import Policy
 from playwright.sync_api import Page
@@ -42,6 +42,7 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
         survey(),
         replace(survey(), strata=(_region(),), consent={"en": "Please."}),
         *INSTRUCTED,
+        *ANCHORED,
     ]
     surveys += [
         replace(survey(), token=rule)
@@ -81,13 +82,14 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
 def test_surveys_are_explained_in_the_same_words_in_every_language(
     page: Page, language: str
 ) -> None:
-    """The documents cover every mechanism kind, public questions, items, tokens, forms and budgets."""
+    """The documents cover every mechanism kind, public questions, items, anchors, tokens, forms and budgets."""
     surveys = [
         replace(survey(), strata=(_region(),), consent={"en": "Please {ratio}."}),
         replace(survey(), token=TokenRule("invite")),
         replace(survey(), token=TokenRule("rsa-pss", "A" * 64)),
         *PERMUTED,
         *INSTRUCTED,
+        *ANCHORED,
         *(Told.of(seed).document for seed in range(24)),
         *(made().document for made in ONE_SIDED),
         asked(*SIGNS_ALWAYS),
@@ -180,5 +182,17 @@ def _region() -> Question:
     return question("region", "north", "south")
 
 
+_ASKED = ldp_block().questions[0]
+_SOURCES = ("Census of {question} (2021)", "$& $1 $'")
+ANCHORED = [
+    survey(
+        replace(ldp_block(), questions=(replace(_ASKED, anchor=Anchor((3, 1), _SOURCES[0])),)),
+        form(
+            AGE,
+            *DRUGS,
+            replace(question("born", "early", "late"), anchor=Anchor((1, 0), _SOURCES[1])),
+        ),
+    )
+]
 _ALONE = replace(survey(ldp_block()), instructed=CHECK)
 INSTRUCTED = [_ALONE, replace(_ALONE, strata=(_region(),), token=TokenRule("invite"))]

@@ -18,7 +18,15 @@ from tests.browser.sdk.reports import AT, PAGE, SHOW
 from tests.browser.sdk.test_same_as_python import verdicts
 from tests.browser.sdk.wire import Wire
 from tests.frankly_protocol.asked import AGE, DRUGS, STRESS, WORK, asked, form
-from tests.frankly_protocol.samples import ldp_block, lip_block, put, question, sealed, survey
+from tests.frankly_protocol.samples import (
+    ldp_block,
+    lip_block,
+    put,
+    question,
+    sealed,
+    survey,
+    without_anchors,
+)
 
 # The ids are longer and shorter than "passed" and "failed": the length of a report shows nothing.
 CHECK = Instructed(question("check", "a", "second-of-all", "third"), "second-of-all")
@@ -28,7 +36,7 @@ TEN = tuple(question(f"q{i}", "no", "yes") for i in range(10))
 
 def checked(document: SurveyDocument) -> SurveyDocument:
     """Return the document with the item and a public question."""
-    return replace(document, strata=(REGION,), instructed=CHECK)
+    return replace(without_anchors(document), strata=(REGION,), instructed=CHECK)
 
 
 Edit = Callable[[dict[str, Any]], object]
@@ -42,6 +50,7 @@ def _both(*edits: Edit) -> Edit:
     return lambda body: [edit(body) for edit in edits]
 
 
+ANCHOR = put("blocks.0.questions.0.anchor", {"counts": [3, 1], "source": "Census"})
 PRIOR = put("blocks", json.loads(survey(lip_block()).payload())["blocks"])
 SCHEMA = "document_schema"
 # Edits of the document, and the field that both SDKs name; None if they accept the document.
@@ -55,7 +64,7 @@ EDITS: list[tuple[Edit, str | None]] = [
     (put("instructed", None), "instructed"),
     (put("instructed", []), "instructed"),
     *((put(f"instructed.{key}", ...), f"instructed.{key}") for key in ("id", "text", "choices", "answer")),
-    *((put(f"instructed.{key}", 1), f"instructed.{key}") for key in ("box", "ask_if", "wanted", "extra")),
+    *((put(f"instructed.{key}", 1), f"instructed.{key}") for key in ("box", "ask_if", "wanted", "anchor", "extra")),
     *((put("instructed.answer", bad), "instructed.answer") for bad in ("fourth", "SECOND", "", None, 1, ["a"])),
     (put("instructed.choices.0.role", "no_answer"), "instructed"),
     (put("instructed.choices.0.extra", "1"), "instructed.choices[0].extra"),
@@ -68,6 +77,11 @@ EDITS: list[tuple[Edit, str | None]] = [
     (PRIOR, "instructed"),
     (_both(PRIOR, put("instructed", ...)), None),
     (_both(PRIOR, put("instructed.id", "region")), "blocks"),
+    (ANCHOR, "instructed"),
+    (_both(ANCHOR, put("instructed", ...)), None),
+    (_both(PRIOR, ANCHOR), "instructed"),
+    (_both(ANCHOR, put("instructed.id", "region")), "blocks"),
+    (_both(ANCHOR, put("blocks.0.questions.0.anchor.counts", [0, 0])), "blocks[0].questions[0].anchor.counts"),
     # Of several faults, both name the same one.
     (_both(put("instructed.answer", "fourth"), put("token", 1)), "instructed.answer"),
     (_both(put("instructed.answer", "fourth"), put("blocks.0.id", 1)), "blocks[0].id"),
@@ -96,13 +110,27 @@ READ = """async (payload) => {
 
 
 @pytest.mark.usefixtures("shared_page")
-def test_the_item_is_part_of_the_survey_and_a_prior_beside_it_is_explained(page: Page) -> None:
+def test_the_item_is_part_of_the_survey(page: Page) -> None:
     assert page.evaluate(READ, edited(dict).decode()) == CHECK.to_json()
     assert page.evaluate(READ, survey(ldp_block()).payload().decode()) is None
-    refused = edited(PRIOR)
+
+
+@pytest.mark.usefixtures("shared_page")
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (PRIOR, "would need a prior of their own"),
+        (ANCHOR, "an anchor both tell who answers at random: keep one"),
+        (_both(PRIOR, ANCHOR), "would need a prior of their own"),
+    ],
+)
+def test_what_may_not_stand_beside_an_item_is_refused_in_the_words_of_python(
+    page: Page, edit: Edit, reason: str
+) -> None:
+    refused = edited(edit)
     with pytest.raises(DocumentRejected) as caught:
         SurveyDocument.parse(refused)
-    assert "would need a prior of their own" in caught.value.detail
+    assert reason in caught.value.detail
     assert caught.value.detail in page.evaluate(READ, refused.decode())
 
 

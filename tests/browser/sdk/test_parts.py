@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from frankly_protocol.questions import Wanted
+from frankly_protocol.questions import Anchor, Wanted
 from frankly_protocol.tokens import TokenRule
 from playwright.sync_api import BrowserContext, Page
 
@@ -115,6 +115,12 @@ def figure(_page: Page, wire: Wire) -> str:
     return wire.publish(survey(replace(block, questions=(wanted,))))
 
 
+def anchor(_page: Page, wire: Wire) -> str:
+    block = ldp_block()
+    known = replace(block.questions[0], anchor=Anchor((3, 1), "Census"))
+    return wire.publish(survey(replace(block, questions=(known,))))
+
+
 def form(_page: Page, wire: Wire) -> str:
     return wire.publish(documents()["agreement ldp"])
 
@@ -149,6 +155,7 @@ PARTS: dict[str, tuple[str, Need]] = {
     "kinds": ("kinds", Need(of_sets)),
     "ways": ("ways", Need(ways)),
     "figure": ("ways", Need(figure)),
+    "anchor": ("ways", Need(anchor)),
     "form": ("agreement", Need(form)),
     "a part of a part": ("delta", Need(rare)),
     "respondents": ("respondents", Need(plain, respondent="somebody")),

@@ -35,6 +35,7 @@ Verdict = list[str | None] | None
 NAMES = [f"c{i}" for i in range(64)]
 AGE_AT, STRESS_AT = "blocks.0.questions.0.choices.", "blocks.0.questions.2."
 WORK_AT = "blocks.0.questions.1.wanted.numbers"
+ANCHOR_AT = "blocks.0.questions.1.anchor."
 EDGES: list[tuple[str, Any, Any]] = [
     (STRESS_AT + "ask_if.choices", NAMES[:63], NAMES),
     (AGE_AT + "0.from", 1 - 2**53, -(2**53)),
@@ -43,6 +44,9 @@ EDGES: list[tuple[str, Any, Any]] = [
     (STRESS_AT + "choices.0.score", "0.000001", "0.0000001"),
     (WORK_AT, ["-999999999.999999", "0.000001"], ["-1000000000", "0.000001"]),
     (WORK_AT, ["0"] * 1000, ["0"] * 1001),  # too many for the question, too many for any question
+    (ANCHOR_AT + "counts", [0, 2**53 - 1], [0, 2**53]),
+    (ANCHOR_AT + "counts", [0, 1], [0, 0]),
+    (ANCHOR_AT + "source", "\U0001f600" * 4000, "\U0001f600" * 4001),
 ]
 
 
@@ -85,6 +89,7 @@ SWAPS = (
     "no_answer", "not_applicable", "yes", "no", "work", "stress", "signs", "drugs", "signs-pain", "signs-sleep",
     "signs-", "1", "-1", "0.5", "-0", "1.50", "-0.000001", "1234567890", ".5",
     "mean", "distribution", "contrast", {"figure": "mean"}, ["1", "0"],
+    {"counts": [1, 1], "source": "x"}, [0, 0], [1, 2, 3],
     -1, 0, 18, 60, 2**53 - 1, 1 - 2**53, -(2**53), True, None,
 )  # fmt: skip
 
@@ -95,6 +100,7 @@ PARTS: tuple[list[Any], ...] = (
     [one["ask_if"] for one in _PARTS if "ask_if" in one],
     [one["box"] for one in _PARTS if "box" in one],
     [one["wanted"] for one in _PARTS if "wanted" in one],
+    [one["anchor"] for one in _PARTS if "anchor" in one],
     [choice for one in _PARTS for choice in one["choices"]],
 )
 """Parts of questions that can be copied into another question."""
