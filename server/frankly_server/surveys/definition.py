@@ -30,6 +30,7 @@ from frankly_server.design.families import PAIRS
 from frankly_server.faults import faults_of, invalid
 from frankly_server.requests.choices import DesignChoices
 from frankly_server.requests.fields import ClosedModel, Epsilon, Flag, Slug, custom
+from frankly_server.surveys.anchors import require_anchors
 from frankly_server.surveys.asked import asks_less
 from frankly_server.surveys.fields import Budget, Language, LocalisedText, Moment, Reports
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
@@ -555,6 +556,7 @@ def parse_value(value: Any) -> SurveyDefinition:
     public = [(f"strata[{k}]", question) for k, question in enumerate(definition.strata)]
     if definition.instructed is not None:
         public.append(("instructed", definition.instructed))
+    require_anchors(definition, public)
     require_asked(definition.places, public, definition.languages)
     return definition.model_copy(
         update={"blocks": tuple(_in_order(definition, i) for i in range(len(definition.blocks)))}

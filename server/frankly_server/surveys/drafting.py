@@ -26,6 +26,7 @@ from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.faults import named
 from frankly_server.forms import part_blocks
 from frankly_server.scales import DesignRows, wanted_figures
+from frankly_server.surveys.anchors import require_telling, require_together
 from frankly_server.surveys.asked import asks_less
 from frankly_server.surveys.definition import (
     FORM_ID,
@@ -172,6 +173,7 @@ def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedFor
     )
     for part in part_blocks(block):
         _require_estimable(part)
+        require_telling(part, "form.questions", "leave its field wanted out")
     return DraftedForm(block, designed)
 
 
@@ -220,9 +222,9 @@ def draft_document(
 ) -> SurveyDocument:
     """Return the document after verifying every promise from its integers, and the budget.
 
-    Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers
-    void, budget_exceeded, optimiser_limit for tables too large for a device, or definition_invalid
-    for times that have passed and anything else that a device would refuse.
+    Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers void or
+    for an anchor asked alone, budget_exceeded, optimiser_limit for tables too large for a device, or
+    definition_invalid for times that have passed and anything else that a device would refuse.
     """
     opens, closes, expires = window_of(definition, place.issued)
     item = definition.instructed
@@ -230,6 +232,7 @@ def draft_document(
     if definition.form is not None and definition.form.ask is None and not asks_less(designed):
         # A plan that asks everything would only delay the report.
         designed = [replace(block, asks_drawn=False) for block in designed]
+    require_together(designed)
     try:
         document = SurveyDocument(
             survey=place.survey,
@@ -326,7 +329,7 @@ def request_of(block: BlockDefinition, requested: BlockRequest, limits: Limits) 
 def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
     """Design one block. field : path of the block.
 
-    Raises the InvalidInput errors of `block_request` and `design`.
+    Raises the InvalidInput errors of `block_request`, `design` and `require_telling`.
     """
     requested = block_request(block, field)
     request = request_of(block, requested, limits)
@@ -356,6 +359,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
     # Families are refused here; `design` has already refused other mechanisms.
     if not (designed.identifiable or block.accept_unidentifiable):
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, _unidentifiable(drafted), f"{field}.mechanism")
+    require_telling(drafted, f"{field}.mechanism")
     return DraftedBlock(drafted, designed)
 
 

@@ -17,7 +17,17 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
 from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
-from frankly_protocol.questions import NO, ROLES, YES, AskIf, Box, Choice, Question, require_rules
+from frankly_protocol.questions import (
+    NO,
+    ROLES,
+    YES,
+    Anchor,
+    AskIf,
+    Box,
+    Choice,
+    Question,
+    require_rules,
+)
 from frankly_protocol.questions import Wanted as WantedFigure
 from pydantic import (
     AfterValidator,
@@ -30,6 +40,7 @@ from pydantic import (
 
 from frankly_server.requests.design_form import ALL_EQUAL, Wanted, require_one_each
 from frankly_server.requests.fields import NUMERAL, ClosedModel, Number, Slug, Whole, custom
+from frankly_server.surveys.anchors import AnchorDefinition
 from frankly_server.surveys.fields import LocalisedText, folded
 from frankly_server.surveys.lookalikes import code_points
 
@@ -159,7 +170,8 @@ class QuestionDefinition(ClosedModel):
     In a file, `type` determines its fields. single (default) : `choices`. yes-no : `choices` may be
     left out. scale : every choice has a `score`. number : `ranges` lists the smallest whole number
     of each range instead of `choices`. multi, in a form only : any number of `boxes` can be ticked.
-    no_answer, not_applicable : true, or a label, adds a choice with that role at the end.
+    no_answer, not_applicable : true, or a label, adds a choice with that role at the end. anchor : what is
+    known of all people's answers; see `require_anchors` for the questions that can have one.
     """
 
     model_config = ConfigDict(json_schema_extra=_short_form)
@@ -172,6 +184,7 @@ class QuestionDefinition(ClosedModel):
         Field(json_schema_extra={"minItems": 2, "maxItems": MAX_SET_ANSWERS}),
     ]
     ask_if: AskIfDefinition | None = None
+    anchor: AnchorDefinition | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -181,7 +194,9 @@ class QuestionDefinition(ClosedModel):
     def for_devices(self) -> Question:
         """Return the question of the signed document."""
         rule = None if self.ask_if is None else AskIf(self.ask_if.question, self.ask_if.choices)
-        return Question(self.id, self.text, tuple(map(_choice, self.choices)), None, rule)
+        known = None if self.anchor is None else Anchor(self.anchor.counts, self.anchor.source)
+        choices = tuple(map(_choice, self.choices))
+        return Question(self.id, self.text, choices, None, rule, None, known)
 
 
 class InstructedDefinition(QuestionDefinition):

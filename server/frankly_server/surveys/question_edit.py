@@ -23,8 +23,8 @@ class ChoiceRow:
 
     was : its id in the draft, "" for a new choice. id : its new id, "" for one made from the label.
     labels : by language; a row without any label removes the choice, unless it begins a range.
-    number : score, or smallest number of a range. contrast, expected : its number in these lists.
-    asked_for : True for the choice that an instructed item asks for.
+    number : score, or smallest number of a range. contrast, expected : its number in these lists. known :
+    its count among all people. asked_for : True for the choice that an instructed item asks for.
     """
 
     was: str
@@ -34,6 +34,7 @@ class ChoiceRow:
     contrast: str = ""
     expected: str = ""
     asked_for: bool = False
+    known: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class QuestionEdit:
     of a new scale, ("", "") for none. after : id of the question or box whose answer decides whether
     this one is asked, "" if everybody is asked; after_choices : after these choices of it, as
     "question/choice". wanted : "" for the usual figure: the mean of a scale, otherwise the shares.
+    known_source : where the known counts of its choices are published.
     """
 
     id: str
@@ -58,6 +60,7 @@ class QuestionEdit:
     after_choices: tuple[str, ...] = ()
     wanted: str = ""
     importance: str = ""
+    known_source: str = ""
 
 
 def question_of(draft: Draft, question_id: str) -> Draft:
@@ -118,6 +121,7 @@ def edit_of(draft: Draft, question_id: str) -> QuestionEdit:
     listed = question[list_name(question)]
     # The expected counts of a question with boxes are those of no and yes, not of the boxes.
     expected = None if kind == "multi" else question.get("expected")
+    anchor = question.get("anchor", {"counts": (), "source": ""})
     contrast, place = question.get("contrast"), place_of(draft, question_id)
     usual = ("shares", "1") if place == "form" else ("", "")
     return QuestionEdit(
@@ -134,6 +138,7 @@ def edit_of(draft: Draft, question_id: str) -> QuestionEdit:
                 contrast[i] if contrast else "",
                 str(expected[i]) if expected else "",
                 question.get("answer") == choice["id"],
+                str(anchor["counts"][i]) if anchor["counts"] else "",
             )
             for i, choice in enumerate(listed)
         ),
@@ -142,6 +147,7 @@ def edit_of(draft: Draft, question_id: str) -> QuestionEdit:
         after_choices=tuple(f"{rule['question']}/{one}" for one in rule["choices"]) if rule else (),
         wanted=question.get("wanted", usual[0]),
         importance=question.get("importance", usual[1]),
+        known_source=anchor["source"],
     )
 
 

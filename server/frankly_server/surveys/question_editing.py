@@ -70,6 +70,7 @@ def with_question(
     question |= {"id": edit.id, "text": _filled(edit.text, draft["languages"])}
     _set_choices(question, edit, kept, draft["languages"])
     _set_figures(question, edit, kept)
+    _set_anchor(question, edit, kept, before)
     if edit.after:
         question["ask_if"] = {
             "question": edit.after,
@@ -186,11 +187,13 @@ def _require_used_cells(edit: QuestionEdit, stored: QuestionEdit, draft: Draft) 
             "number": edit.kind not in ("scale", "number") or row.was in roles,
             "contrast": edit.place != "form" or edit.wanted != "contrast",
             "expected": edit.place != "form" or edit.kind == "multi",
+            "known": not _can_be_known(edit),
         }
         use = {
             "number": "a choice that is an answer, of a scale or a number",
             "contrast": "the contrast as what should be precise",
             "expected": "a question that shares one level and has no boxes",
+            "known": "a protected question without boxes",
         }
         is_kept = _is_kept(edit, row)
         if row.was in roles:
@@ -411,6 +414,57 @@ def _set_figures(question: Draft, edit: QuestionEdit, kept: Sequence[_Kept]) -> 
         question[name] = [number or {"contrast": "0", "expected": "1"}[name] for number in numbers]
 
 
+def _can_be_known(edit: QuestionEdit) -> bool:
+    return edit.place in ("form", "block") and edit.kind != "multi"
+
+
+def _set_anchor(
+    question: Draft, edit: QuestionEdit, kept: Sequence[_Kept], before: QuestionEdit | None
+) -> None:
+    """Set what is known of all people's answers, or remove it if its numbers are empty."""
+    question.pop("anchor", None)
+    if not _can_be_known(edit) or not any(one.row.known for one in kept):
+        was = "" if before is None else before.known_source
+        if edit.known_source not in ("", was):
+            raise _invalid(
+                "this counts only with a known number beside each choice of a protected question: write these, "
+                "or clear it",
+                "known_source",
+            )
+        return
+    _require_known(edit, kept, before)
+    counts = [one.row.known for one in kept]
+    question["anchor"] = {"counts": counts, "source": edit.known_source}
+
+
+def _require_known(edit: QuestionEdit, kept: Sequence[_Kept], before: QuestionEdit | None) -> None:
+    """Raise InvalidInput(definition_invalid) if a field contradicts the known numbers, or one is missing.
+
+    The refusal is at the numbers if the draft has already what contradicts them.
+    """
+    typed = next(f"known[{one.place}]" for one in kept if one.row.known)
+    if edit.after:
+        raise _invalid(
+            "what is known of all people says nothing about some of them: choose that everybody is asked, or "
+            "clear the known numbers",
+            typed if before is not None and before.after else "after",
+        )
+    for role in (one.choice["role"] for one in kept if "role" in one.choice):
+        raise _invalid(
+            "the known numbers are of people who answer: untick “Prefer not to say” and “Does not apply”, or "
+            "clear the known numbers",
+            typed if before is not None and role in before.roles else role,
+        )
+    for one in kept:
+        if not one.row.known:
+            raise _invalid(
+                "write a number for each choice, 0 if nobody is known to choose it",
+                f"known[{one.place}]",
+            )
+    if not edit.known_source:
+        raise _invalid("write where these numbers are published", "known_source")
+
+
 def _taken(edited: Draft, question: Draft, place: str) -> Draft:
     """Return the draft without a question that moves to another place."""
     for block in edited.get("blocks", []):
@@ -478,6 +532,8 @@ def copy_question(draft: Draft, question_id: str) -> Draft:
     duplicate = copy.deepcopy(listed[place])
     used = item_ids(questions_of(edited))
     for question in duplicate.get("questions", [duplicate]):
+        # A copy becomes another question, of which nothing is known.
+        question.pop("anchor", None)
         while question["id"] in used or item_ids([question]) & used:
             question["id"] = slug(question["id"], {*used, question["id"]})
         used |= item_ids([question])

@@ -120,6 +120,35 @@ def test_a_refusal_stands_at_its_field_and_shows_it(desk: Desk) -> None:
     desk.check("editor-refused")
 
 
+def test_known_counts_are_shown_where_they_count(desk: Desk) -> None:
+    page, survey = desk.page, begun(desk)
+    desk.open(f"{survey}/questions/years")
+    page.get_by_text("what is known, short name").click()
+    count, source = (
+        page.get_by_label("Known count of choice 1"),
+        page.get_by_label("Source of these"),
+    )
+    assert not count.is_visible()
+    assert not source.is_visible()
+    page.get_by_label("It is known, and published").check()
+    count.fill("11")
+    desk.check("known-counts")
+    page.get_by_label("No: public").check()
+    assert not source.is_visible()
+    page.get_by_label("Yes, by itself").check()
+    desk.press_refused("Save", 422)
+    assert page.locator(":focus").get_attribute("aria-label") == "Known count of choice 2"
+    for i in (2, 3):
+        page.get_by_label(f"Known count of choice {i}").fill("1")
+    desk.press_refused("Save", 422)
+    assert page.locator(":focus").get_attribute("name") == "known_source"
+    source.fill("A report")
+    desk.press("Save")
+    anchor = desk.services.surveys.draft("members").blocks[0].questions[0].anchor
+    assert anchor is not None
+    assert (anchor.counts, anchor.source) == ((11, 1, 1), "A report")
+
+
 def leave(desk: Desk, path: str) -> None:
     """Open another page although something was typed: the browser asks first."""
     desk.page.once("dialog", lambda dialog: dialog.accept())

@@ -42,6 +42,9 @@ def random_file(seed: int) -> Draft:
     if shape != "blocks":
         file["form"] = made.form() | ({"epsilon": "1.5"} if shape == "both" else {})
     if rng.random() < 0.3 and not any("prior" in block for block in file.get("blocks", [])):
+        for block in (*file.get("blocks", ()), file.get("form", {})):
+            for question in block.get("questions", ()):
+                question.pop("anchor", None)
         item = made.plain()
         file["instructed"] = item | {"answer": rng.choice(item["choices"])["id"]}
     return file
@@ -98,6 +101,14 @@ class _Maker:
         assert all(a < b for a, b in pairwise(lows))
         return lows
 
+    def known(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Return what is known of all people's answers to a question; {} if it may have no such thing."""
+        choices = question.get("choices", [{}] * len(question.get("ranges", "yn")))
+        if {"boxes", "ask_if"} & set(question) or any("role" in one for one in choices):
+            return {}
+        counts = [*(self.rng.randint(0, 50) for _ in choices[1:]), 51]
+        return {"anchor": {"counts": counts, "source": self.rng.choice(_WORDS)}}
+
     def block(self, has_strata: bool) -> dict[str, Any]:
         questions = [self.question() for _ in range(self.rng.randint(1, 2))]
         block: dict[str, Any] = {
@@ -106,6 +117,8 @@ class _Maker:
             "notion": "ldp",
             "epsilon": "1",
         }
+        if len(questions) == 1 and self.rng.random() < 0.5:
+            questions[0] |= self.known(questions[0])
         choices = questions[0].get("choices", ())
         if self.rng.random() < 0.3 and len(questions) == 1 and choices and not has_strata:
             row = [self.rng.randint(10, 99) for _ in choices]
@@ -140,6 +153,10 @@ class _Maker:
         form: dict[str, Any] = {"questions": questions}
         if len(items) > 1 and rng.random() < 0.5:
             form["cross_tables"] = [[name for name, _ in rng.sample(items, 2)]]
+        elif rng.random() < 0.8:
+            form["ask"] = "all"
+            question = rng.choice(questions)
+            question |= self.known(question)
         return form
 
     def form_question(self) -> dict[str, Any]:

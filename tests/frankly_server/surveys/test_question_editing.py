@@ -11,7 +11,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.surveys.editing import Draft, add_item, item_words, new_draft, remove_question
 from frankly_server.surveys.question_definition import InstructedDefinition
-from frankly_server.surveys.question_edit import ChoiceRow, edit_of, question_of
+from frankly_server.surveys.question_edit import ChoiceRow, QuestionEdit, edit_of, question_of
 from frankly_server.surveys.question_editing import (
     copy_question,
     move_question,
@@ -324,6 +324,91 @@ def item_of(draft: Draft) -> InstructedDefinition:
     item = parse_value(draft).instructed
     assert item is not None
     return item
+
+
+def with_known(place: str = "form") -> Draft:
+    """A draft with a question of which shares are known: of three choices, in the form or in a block."""
+    draft = draft_of(FORM)
+    labels = {"No": "5", "Once": "0", "Often": "7"}
+    rows = tuple(ChoiceRow("", "", {"en": label}, known=n) for label, n in labels.items())
+    new = QuestionEdit("moved", {"en": "Moved?"}, "single", place, rows, known_source="Registry")
+    return dict(loads(parse_value(with_question(draft, new)).to_json()))
+
+
+def test_known_shares_follow_their_choices() -> None:
+    """A removed, a moved and a new choice, and other names: each count stays with its choice."""
+    draft = with_known()
+    assert edit_of(draft, "moved").known_source == "Registry"
+    no, once, often = rows_of(draft, "moved")
+    new = ChoiceRow("", "", {"en": "Now"}, known="2")
+    edited = changed(draft, "moved", [often, replace(no, id="never"), new])
+    question = question_of(edited, "moved")
+    assert [choice["id"] for choice in question["choices"]] == ["often", "never", "now"]
+    assert question["anchor"] == {"counts": ["7", "5", "2"], "source": "Registry"}
+    error = refusal(
+        InvalidInput, changed, draft, "moved", [no, once, often, replace(new, known="")]
+    )
+    assert (error.field, error.detail.startswith("write a number for each choice")) == (
+        "known[3]",
+        True,
+    )
+
+
+@pytest.mark.parametrize("source", ["Registry", ""])
+def test_clearing_the_known_counts_removes_them(source: str) -> None:
+    """The source may stay as it was, but another one would count for nothing."""
+    draft = with_known()
+    edit = edit_of(draft, "moved")
+    empty = replace(edit, rows=tuple(replace(row, known="") for row in edit.rows))
+    edited = with_question(draft, replace(empty, known_source=source), "moved")
+    assert "anchor" not in question_of(edited, "moved")
+    other = replace(empty, known_source="Another")
+    assert refusal(InvalidInput, with_question, draft, other, "moved").field == "known_source"
+
+
+@pytest.mark.parametrize("place", ["form", "block", "public"])
+def test_known_shares_go_along_to_a_place_that_can_have_them(place: str) -> None:
+    draft = with_known("block" if place == "form" else "form")
+    moved = with_question(draft, replace(edit_of(draft, "moved"), place=place), "moved")
+    assert ("anchor" in question_of(moved, "moved")) is (place != "public")
+    parse_value(moved)
+
+
+@pytest.mark.parametrize(
+    ("changes", "at"),
+    [
+        ({"roles": frozenset({"no_answer"})}, "no_answer"),
+        ({"after": "smokes", "after_choices": ("smokes/some",)}, "after"),
+        ({"known_source": ""}, "known_source"),
+    ],
+    ids=str,
+)
+def test_what_contradicts_known_shares_is_refused_at_its_field(
+    changes: dict[str, Any], at: str
+) -> None:
+    draft = with_known()
+    edit = replace(edit_of(draft, "moved"), **changes)
+    assert refusal(InvalidInput, with_question, draft, edit, "moved").field == at
+
+
+def test_known_shares_that_the_draft_contradicts_are_refused_at_the_numbers() -> None:
+    """Of a question with a rule, and without it of one with “does not apply”."""
+    draft = draft_of(FORM)
+    first, *others = rows_of(draft, "quit")
+    edit = replace(
+        edit_of(draft, "quit"), rows=(replace(first, known="1"), *others), known_source="A"
+    )
+    for one in (edit, replace(edit, after="", after_choices=())):
+        assert refusal(InvalidInput, with_question, draft, one, "quit").field == "known[0]"
+
+
+def test_nothing_is_known_of_a_copy() -> None:
+    """It becomes another question."""
+    for place in ("form", "block"):
+        copied = copy_question(with_known(place), "moved")
+        assert "anchor" in question_of(copied, "moved")
+        assert "anchor" not in question_of(copied, "moved-2")
+        parse_value(copied)
 
 
 def test_an_item_that_is_kept_as_it_is_does_not_change() -> None:

@@ -48,9 +48,10 @@ def require_the_same(definition: SurveyDefinition) -> None:
             assert move_question(there, question["id"], -1) == draft
 
 
-@pytest.mark.parametrize(
-    "lost", ["kind", "roles", "after", "wanted", "importance", "number", "contrast", "expected"]
-)
+LOST = ("kind", "roles", "after", "wanted", "importance", "number", "contrast", "expected", "known")
+
+
+@pytest.mark.parametrize("lost", [*LOST, "known_source"])
 def test_a_field_that_the_form_forgets_is_found(lost: str) -> None:
     """Without any one of its fields, the comparison fails for some of the files, or the edit is refused."""
     found = 0
@@ -61,7 +62,7 @@ def test_a_field_that_the_form_forgets_is_found(lost: str) -> None:
             edit = edit_of(draft, question["id"])
             usual: dict[str, Any] = {"kind": "single", "roles": frozenset(), "wanted": "shares"}
             change: dict[str, Any] = {lost: usual.get(lost, "")}
-            if lost in ("number", "contrast", "expected"):
+            if lost in ("number", "contrast", "expected", "known"):
                 change = {"rows": tuple(replace(row, **change) for row in edit.rows)}
             forgotten = replace(edit, **change)
             try:

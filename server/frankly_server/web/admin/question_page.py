@@ -43,18 +43,25 @@ from frankly_server.web.opened_survey import OpenedSurvey
 
 _STEPS: Final = {"up": -1, "down": 1}
 _EMPTY_ROWS: Final = 3
-_CELLS: Final = ("choice", "number", "contrast", "expected")
+_CELLS: Final = ("choice", "number", "contrast", "expected", "known")
 _ROWS: Final = ("label-", "was", *_CELLS)
 _OF_ITEM: Final = ("seen", "id", "text-", "raise", "reset", "answer")
 _OF_QUESTION: Final = (
     *("seen", "id", "text-", "raise", "reset", "kind", "place", *ROLES, "span_from", "span_to"),
-    *("after", "wanted", "importance"),
+    *("after", "wanted", "importance", "known_source"),
 )
 _CELL: Final = re.compile(r"(?:choices|boxes)\[(\d+)\]\.(?:label\.(.+)|(id|score|from|role))")
-_NUMBER: Final = re.compile(r"(contrast|expected)\[(\d+)\]")
+_NUMBER: Final = re.compile(r"(contrast|expected|anchor\.counts)\[(\d+)\]")
 _CELLS_BY_NAME: Final = {"id": "choice", "role": "choice", "score": "number", "from": "number"}
 """Column of the form, by the field of a choice."""
-_NAMES: Final = {"scores": "number", "ask_if": "after", "": "after"}
+_NAMES: Final = {
+    "scores": "number",
+    "ask_if": "after",
+    "": "after",
+    "anchor": "known",
+    "anchor.counts": "known",
+    "anchor.source": "known_source",
+}
 """Fields of the form that have another name than those of the question."""
 
 
@@ -158,12 +165,14 @@ def _field_of(path: str, places: Sequence[int | None], first: str) -> str:
         index, language, cell = int(found[1]), found[2], found[3]
         name = f"label-{language}" if language else _CELLS_BY_NAME[cell]
     elif found := _NUMBER.fullmatch(path):
-        index, name = int(found[2]), found[1]
+        index, name = int(found[2]), _NAMES.get(found[1], found[1])
     else:
         name = re.split(r"[.\[]", path)[0]
         if name == "text":
             return f"text-{path.partition('.')[2] or first}"
-        return f"label-{first}" if name in ("choices", "boxes") else _NAMES.get(name, name)
+        if name in ("choices", "boxes"):
+            return f"label-{first}"
+        return _NAMES.get(path, _NAMES.get(name, name))
     row = places[index] if index < len(places) else None
     return name if row is None else f"{name}[{row}]"
 
@@ -233,6 +242,7 @@ def _entered(survey: OpenedSurvey, question_id: str | None) -> QuestionEdit:
         tuple(form.getlist("after_choice")),
         text("wanted", ""),
         text("importance", ""),
+        text("known_source", stored.known_source),
     )
 
 
@@ -256,6 +266,7 @@ def _rows(languages: Sequence[str], stored: Mapping[str, ChoiceRow]) -> Iterator
             cell("contrast", i, known.contrast),
             cell("expected", i, known.expected),
             request.form.get("answer") == str(i),
+            cell("known", i, known.known),
         )
 
 
@@ -274,7 +285,7 @@ def _checked(survey: OpenedSurvey, question_id: str | None) -> QuestionEdit:
             ticked(role)
         names = [name for name, *_ in sources(draft, question_id)]
         choice("after", names, "")
-    for name in ("id", "importance", "span_from", "span_to"):
+    for name in ("id", "importance", "span_from", "span_to", "known_source"):
         field(name)
     by_language(survey, "text")
     by_key("label-", languages)

@@ -13,6 +13,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
 from frankly_server.surveys import editing, survey_templates
+from frankly_server.surveys.anchors import anchored
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.surveys.draft_changes import summary
 from frankly_server.surveys.editing import Draft
@@ -301,6 +302,7 @@ def questions_page(
         last_draft=earlier[0].number if earlier else None,
         last_change=summary(loads(earlier[0].text), survey.draft) if earlier else (),
         item_words=editing.item_words(definition.languages[0]),
+        anchored=[question for _, question in anchored(definition)],
         rests_on_prior=any(level.is_prior_based for level in levels),
         default_accent=DEFAULT_ACCENT,
         # The anchor of what was saved.

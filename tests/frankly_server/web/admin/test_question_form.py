@@ -61,7 +61,7 @@ def submit(client: FlaskClient, page: str, changes: dict[str, str], *rows: dict[
     """Send the form of a page with changed fields, and its rows of choices replaced by these, if any."""
     fields = [(name, value) for name, value in sent(form_of(client, page)) if name not in changes]
     if rows:
-        cells = ("label-en", "label-de", "choice", "number", "contrast", "expected", "was")
+        cells = ("label-en", "label-de", "choice", "number", "contrast", "expected", "known", "was")
         fields = [(name, value) for name, value in fields if name not in cells]
         fields += [(name, row.get(name, "")) for row in rows for name in cells]
     data = MultiDict([("csrf", token(client)), *fields, *changes.items()])
@@ -111,6 +111,10 @@ KINDS: dict[str, tuple[dict[str, str], list[dict[str, str]], dict[str, Any]]] = 
     "expected counts": ({"kind": "single"}, [A | {"expected": "9"}, B | {"expected": "1"}],
                         {"expected": [9, 1],
                          "choices": [IN_A, IN_B]}),
+    "known shares": ({"kind": "single", "place": "form", "known_source": "A report"},
+                     [A | {"known": "11"}, B | {"known": "0"}],
+                     {"anchor": {"counts": [11, 0], "source": "A report"},
+                      "choices": [IN_A, IN_B]}),
     "a skip rule": ({"after": "smokes", "after_choice": "smokes/yes"}, [],
                     {"ask_if": {"question": "smokes", "choices": ["yes"]},
                      "choices": [NO, YES,
@@ -174,6 +178,7 @@ def test_ranges_that_change_give_new_words_to_those_that_were_made_from_them(
 
 
 SINGLE, SCALE, NUMBER = (TEXT | {"kind": kind} for kind in ("single", "scale", "number"))
+KNOWN = {"known_source": "A report"}
 # Fields of a new question, rows, and the field at which it is refused.
 REFUSED: dict[str, tuple[dict[str, str], list[dict[str, str]], str]] = {
     "no text": ({"text-en": ""}, [], "text-en"),
@@ -204,6 +209,24 @@ REFUSED: dict[str, tuple[dict[str, str], list[dict[str, str]], str]] = {
     "numbers without their contrast": (SINGLE, [A | {"contrast": "1"}, B], "contrast[0]"),
     "one expected count": (SINGLE, [A | {"expected": "1"}, B], "expected[1]"),
     "a count that is none": (SINGLE, [A | {"expected": "1"}, {}, B | {"expected": "x"}], "expected[2]"),
+    "one known count": (SINGLE, [A | {"known": "1"}, {}, B], "known[2]"),
+    "a known count that is none": (SINGLE | KNOWN, [A | {"known": "1"}, {}, B | {"known": "x"}], "known[2]"),
+    "known counts without a source": (SINGLE, [A | {"known": "1"}, B | {"known": "2"}], "known_source"),
+    "a source without known counts": (SINGLE | KNOWN, [A, B], "known_source"),
+    "a source of a yes-or-no question": (TEXT | KNOWN, [], "known_source"),
+    "a source with a hidden character": (SINGLE | {"known_source": "a\u202eb"},
+                                         [A | {"known": "1"}, B | {"known": "2"}], "known_source"),
+    "known counts that are all 0": (SINGLE | KNOWN, [A | {"known": "0"}, B | {"known": "0"}], "known"),
+    "known counts that are equal": (SINGLE | KNOWN, [A | {"known": "3"}, B | {"known": "3"}], "known"),
+    "known counts and a refusal": (SINGLE | KNOWN | {"no_answer": "yes"},
+                                   [A | {"known": "1"}, B | {"known": "2"}], "no_answer"),
+    "known counts and a rule": (SINGLE | KNOWN | {"after": "smokes", "after_choice": "smokes/yes"},
+                                [A | {"known": "1"}, B | {"known": "2"}], "after"),
+    "known counts of boxes": (TEXT | KNOWN | {"kind": "multi"}, [A | {"known": "1"}, B | {"known": "2"}], "known[0]"),
+    "known counts of a public question": (SINGLE | KNOWN | {"place": "public"},
+                                          [A | {"known": "1"}, B | {"known": "2"}], "known[0]"),
+    "a source of a public question": (SINGLE | KNOWN | {"place": "public"}, [A, B], "known_source"),
+    "a known count of an empty row": (SINGLE | KNOWN, [A, B, {"known": "2"}], "known[2]"),
     "importance 0": (TEXT | {"importance": "0"}, [], "importance"),
     "the name of another question": (TEXT | {"id": "smokes"}, [], "id"),
     "a name that is none": (TEXT | {"id": "so long"}, [], "id"),

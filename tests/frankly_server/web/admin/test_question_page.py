@@ -329,3 +329,61 @@ def test_a_survey_is_translated_on_its_pages(
     assert stored(office, address).questions[-1].text == {"en": "Paid?", "fr": "Paid?"}
     for languages in ("", "en en", "nonsense!"):
         assert send(client, text, **about, languages=languages).status_code in (400, 422)
+
+
+def known(was: str, label: str, count: str) -> list[tuple[str, str]]:
+    return [*row(was, label, was), ("known", count)]
+
+
+OF_TIRED = [("id", "tired"), ("text-en", "Tired?")]
+NEARLY_NOBODY = [*OF_TIRED, *known("no", "No", "1100"), *known("yes", "Yes", "1")]
+EMPTY = [*OF_TIRED, *known("no", "No", ""), *known("yes", "Yes", ""), ("known_source", "")]
+
+
+def test_known_shares_are_set_shown_kept_and_removed(
+    office: Office, draft: tuple[FlaskClient, str]
+) -> None:
+    client, address = draft
+    source = ("known_source", "A <b>report</b>")
+    assert post(client, f"{address}/tired", *NEARLY_NOBODY, source).status_code == 303
+    anchor = stored(office, address).blocks[0].questions[0].anchor
+    assert anchor is not None
+    assert (anchor.counts, anchor.source) == ((1100, 1), "A <b>report</b>")
+    listed = " ".join(client.get(address).text.split())
+    assert (
+        "Known: No <strong>1,100</strong>, Yes <strong>1</strong> (A &lt;b&gt;report&lt;/b&gt;)."
+        in listed
+    )
+    opened = client.get(f"{address}/tired").text
+    assert 'aria-label="Known count of choice 1" value="1100"' in opened
+    assert 'value="A &lt;b&gt;report&lt;/b&gt;"' in opened
+    # A page that was opened before the fields existed keeps them.
+    plain = [*OF_TIRED, *row("no", "No", "no"), *row("yes", "Often", "yes")]
+    assert post(client, f"{address}/tired", *plain).status_code == 303
+    assert stored(office, address).blocks[0].questions[0].anchor == anchor
+    assert post(client, f"{address}/tired", *EMPTY).status_code == 303
+    assert stored(office, address).blocks[0].questions[0].anchor is None
+    assert "Known:" not in client.get(address).text
+
+
+def test_known_shares_or_an_item_but_not_both(
+    office: Office, draft: tuple[FlaskClient, str]
+) -> None:
+    client, address = draft
+    known_shares = [*NEARLY_NOBODY, ("known_source", "A report")]
+    assert post(client, f"{address}/tired", *known_shares).status_code == 303
+    listed = " ".join(without_terms(client.get(address).text).split())
+    assert "known of the answers to “Tired?” shows how many people answer at random" in listed
+    assert "Add an item that shows who reads" not in listed
+    words = item_words("en")
+    fields = {"item_text": words.text, "item_choices": "\n".join(words.choices)}
+    fields["item_answer"] = words.choices[words.answer]
+    path = address.replace("/questions", "/item")
+    refused = send(client, path, **fields)
+    assert (refused.status_code, "keep one of the two" in refused.text) == (422, True)
+    # The other way round, the refusal is at the numbers.
+    assert post(client, f"{address}/tired", *EMPTY).status_code == 303
+    assert "Add an item that shows who reads" in client.get(address).text
+    assert send(client, path, **fields).status_code == 303
+    refused = post(client, f"{address}/tired", *known_shares)
+    assert (refused.status_code, 'data-field="known"' in refused.text) == (422, True)
