@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many people answer at random, by an instructed item, and what that does to figures."""
+"""How many people answer at random, by an instructed item or anchors, and what that does to figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -9,6 +9,8 @@ from frankly_analyst.declared import described
 from frankly_analyst.plots import SHARE, figure
 from frankly_analyst.rows import Estimate
 
+UNCOUNTED: Final = "corrected_uncounted"
+"""Flag of figures in the same form as an anchor, if the reports with both are not counted."""
 UNLIKELY: Final = 0.05
 """p-value of the random law below which corrected figures are warned of."""
 
@@ -16,17 +18,33 @@ UNLIKELY: Final = 0.05
 @described
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomAnswers:
-    """People who answer at random, by their results in an instructed item, of one question or table."""
+    """People who answer at random, by an instructed item or by anchors, of one question or table."""
 
-    n: int = field(metadata={"description": "Number of reports with a result of the item."})
-    failed: int = field(metadata={"description": "Those that failed it."})
-    choices: int = field(
-        metadata={"description": "Number of choices of the item, in the newest version."}
+    n: int = field(
+        metadata={
+            "description": "Number of reports with a result of the item, or that show the anchor; of several "
+            "anchors, that show the rarest."
+        }
+    )
+    failed: int | None = field(
+        metadata={"description": "Those that failed the item; null with anchors."}
+    )
+    choices: int | None = field(
+        metadata={
+            "description": "Number of choices of the item, in the newest version; null with anchors."
+        }
+    )
+    anchors: Sequence[str] = field(
+        metadata={
+            "description": "Ids of the anchors, questions with known shares, of the newest version.",
+            "json": list[str],
+        }
     )
     random: float = field(
         metadata={
-            "description": "Estimated share of people who answer at random, if all others pass; unbiased, may be "
-            "above 1. Of several versions the mean, weighted by reports."
+            "description": "Estimated share of people who answer at random, if all others pass the item, or answer the "
+            "anchors with the known shares; unbiased, may be above 1, and by anchors below 0. Of several versions the "
+            "mean, weighted by reports."
         }
     )
     random_low: float = field(metadata={"description": "Lower end of its interval at `level`."})
@@ -49,7 +67,7 @@ class RandomAnswers:
     )
     common_p: float | None = field(
         metadata={
-            "description": "p-value of the test that all groups fail equally often; null without groups."
+            "description": "p-value of the test that equally many answer at random in all groups; null without groups."
         }
     )
     law: Mapping[str, Mapping[str, float]] | None = field(
@@ -61,13 +79,14 @@ class RandomAnswers:
     )
     law_n: int = field(
         metadata={
-            "description": "Reports by which the law is tested: those known to have failed, unless they are fewer "
-            "than 30 or the survey's minimum."
+            "description": "Reports by which the law is tested: those known to have failed, or those that show the "
+            "anchors; 0 if they are fewer than 30 or the survey's minimum."
         }
     )
     law_p: float | None = field(
         metadata={
-            "description": "p-value of the test that those who failed answer by the law; null if they are too few."
+            "description": "p-value of the test that those who failed answer by the law, or that the anchors have "
+            "answers between the known shares and the law; null if they are too few, or if one anchor has two choices."
         }
     )
 
@@ -81,21 +100,38 @@ class RandomAnswers:
 
         rows : those of the question or table, in one language.
         """
-        people = (
-            f"{self.failed:,} of {self.n:,} reports failed the item that asks for a given choice."
-        )
         if self.random_low >= 1:
-            return [
-                f"{people} That is more than if everybody had answered at random: no figure is corrected."
-            ]
+            more = (
+                "That is more"
+                if self.failed is not None
+                else "Their answers are farther from these"
+            )
+            everybody = "than if everybody had answered at random: no figure is corrected."
+            return [f"{self._source()} {more} {everybody}"]
         ends = f"{figure(self.random_low, SHARE)} to {figure(self.random_high, SHARE)}"
         level = f", at a confidence of {100 * rows[0].level:.10g}%" if rows else ""
         share = f"About {figure(self.random, SHARE)} of the people ({ends}{level}) seem to have answered at random"
+        if self.random < 0:
+            share = (
+                f"The share of people who answered at random is estimated as {figure(self.random, SHARE)} "
+                f"({ends}{level}), which chance can put below 0"
+            )
         together = ", as all groups together tell" if self.common else ""
-        return [f"{people} {share}{together}.", self._effect(rows), *self._doubt()]
+        return [f"{self._source()} {share}{together}.", self._effect(rows), *self._doubt()]
+
+    def _source(self) -> str:
+        if self.failed is not None:
+            return f"{self.failed:,} of {self.n:,} reports failed the item that asks for a given choice."
+        known = "a question" if len(self.anchors) == 1 else f"{len(self.anchors)} questions"
+        return f"{self.n:,} reports show {known} with known answers."
 
     def _effect(self, rows: Sequence[Estimate]) -> str:
         changed = [row for row in rows if row.corrected is not None and row.estimate is not None]
+        if not self.shown and any(UNCOUNTED in row.flags for row in rows):
+            return (
+                "Figures are not corrected for them here: these reports are not counted together with those "
+                "that show the question with known answers."
+            )
         if not self.shown and self.law is None:
             return "Figures are not corrected for them: what an answer at random would be has too many combinations."
         if not self.shown:
@@ -113,7 +149,9 @@ class RandomAnswers:
     def _doubt(self) -> list[str]:
         if self.law_p is None or self.law_p >= UNLIKELY:
             return []
-        return [
-            f"Do not rely on the corrected figures: the {self.law_n:,} reports that failed do not look as assumed "
-            f"(p = {self.law_p:.2g})."
-        ]
+        tested = (
+            f"the {self.law_n:,} reports that failed do not look as assumed"
+            if self.failed is not None
+            else "the answers to the questions with known answers are neither these nor as assumed of the others"
+        )
+        return [f"Do not rely on the corrected figures: {tested} (p = {self.law_p:.2g})."]

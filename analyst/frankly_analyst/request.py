@@ -162,9 +162,9 @@ class EstimatesRequest:
         kw_only=True,
         metadata={
             "json": str | None,
-            "description": "How people who answer at random choose, for figures corrected by an instructed item: "
-            'weights of choices by question, as JSON such as {"drinks": {"yes": 1, "no": 4}}. By default every choice '
-            "of a question is as likely as any other.",
+            "description": "How people who answer at random choose, for figures corrected by an instructed item or an "
+            'anchor: weights of choices by question, as JSON such as {"drinks": {"yes": 1, "no": 4}}. By default every '
+            "choice of a question is as likely as any other.",
             "schema": {"maxLength": 1500},
         },
     )

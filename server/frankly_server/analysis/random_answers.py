@@ -8,10 +8,20 @@ from math import hypot
 from typing import Any, Final
 
 import numpy as np
+from frankly_analyst.random_answers import UNCOUNTED
 from frankly_protocol.blocks import Question
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.analysis.anchors import (
+    Fit,
+    Overlap,
+    anchored,
+    anchors_of,
+    fit_of,
+    has_anchors,
+    overlap_of,
+)
 from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.groups import Group
 from frankly_server.analysis.part import Part
@@ -23,6 +33,7 @@ from frankly_server.analysis.rows import possible
 from frankly_server.analysis.tables import Table
 from frankly_server.analysis.versions import covariance_at
 from frankly_server.arrays import FloatArray
+from frankly_server.estimate.anchors import Anchored, same_share_by_anchors
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.figures import Figures
 from frankly_server.estimate.margins import Pairs, normal_quantile
@@ -30,11 +41,13 @@ from frankly_server.estimate.validity import (
     BY_GROUP,
     LEAST_TESTED,
     SHOWN,
+    Attention,
     Item,
     Observed,
     corrected,
     law_test,
     same_share,
+    with_share,
     without_noise_of,
 )
 from frankly_server.lazy import special
@@ -50,20 +63,21 @@ UNKNOWN_LAW: Final = "random_law_unknown"
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Results of the instructed item in the reports of one group.
+    """How many people of one group answer at random, by an instructed item or by anchors.
 
-    items : results per document, by digest. is_common : True if they are those of all groups
-    together. p : of the test that all groups fail equally often, or None.
+    items : κ̂ per document, by digest. is_common : True if it is that of all groups together. p : of
+    the test that equally many do in all groups, or None.
     """
 
-    items: Mapping[str, Item] = field(default_factory=dict)
+    group: Group
+    items: Mapping[str, Attention] = field(default_factory=dict)
     is_common: bool = False
     p: float | None = None
 
     def share(self, digests: Sequence[str], level: float) -> tuple[float, float, float]:
         """Return λ̂ of these documents together, weighted by reports, with the ends of its interval.
 
-        Items can differ in their choices, so the distances of the ends are combined, as for sums.
+        Items and anchors can differ, so the distances of the ends are combined, as for sums.
         """
         items = self.counted(digests)
         total, z = sum(item.n for item in items), normal_quantile(level)
@@ -77,7 +91,7 @@ class Results:
         )
         return share, share - below, share + above
 
-    def counted(self, digests: Sequence[str]) -> list[Item]:
+    def counted(self, digests: Sequence[str]) -> list[Attention]:
         """Return the results of some documents; those of all groups once, whatever the document."""
         items = [self.items[digest] for digest in digests]
         return items[:1] if self.is_common else items
@@ -87,10 +101,10 @@ def require_stated(documents: Sequence[Received], request: Request) -> None:
     """Raise InvalidInput if the request states a law of random answers that cannot be used."""
     if request.random_law is None:
         return
-    if all(source.document.instructed is None for source in documents):
+    if not any(map(_tells, documents)):
         raise InvalidInput(
             Problem.UNSUPPORTED,
-            "no version of this survey has an instructed item, so no figure is corrected: leave it out",
+            "no version of this survey has an instructed item or an anchor, so no figure is corrected: leave it out",
             "random",
         )
     known: dict[str, set[str]] = {}
@@ -106,6 +120,11 @@ def require_stated(documents: Sequence[Received], request: Request) -> None:
             )
 
 
+def _tells(source: Received) -> bool:
+    """Return True if a document has an instructed item or anchors."""
+    return source.document.instructed is not None or has_anchors(source.document)
+
+
 def results_of(groups: Sequence[Group], request: Request) -> list[Results]:
     """Return the results of the groups of one table, in their order.
 
@@ -113,47 +132,81 @@ def results_of(groups: Sequence[Group], request: Request) -> list[Results]:
     differ; otherwise by those of all groups. Versions have separate results. Groups below their
     documents' minimum, of which nothing is shown, have no part in this.
     """
-    own = [
-        {
-            source.document.digest: item
-            for source in group.sources
-            if (item := _item(source, group, request))
-        }
-        for group in groups
-    ]
+    own = [_of_group(group, request) for group in groups]
     shown = [
         items
         for group, items in zip(groups, own, strict=True)
-        if sum(item.n for item in items.values()) >= _least(group)
+        if sum(_shown(item) for item in items.values()) >= _least(group)
     ]
     if len(shown) < 2 or request.group == VERSION:
-        return [Results(items) for items in own]
+        return [Results(*pair) for pair in zip(groups, own, strict=True)]
     totals = [_together(items.values()) for items in shown]
-    p = None if None in totals else same_share([total for total in totals if total is not None])
+    p = None if None in totals else _same_share([total for total in totals if total is not None])
     every = _together([item for items in shown for item in items.values()])
     is_precise = all(item.within(BY_GROUP) for items in shown for item in items.values())
     if every is None or is_precise:
-        return [Results(items, p=p) for items in own]
-    return [Results(dict.fromkeys(items, every), is_common=True, p=p) for items in own]
+        return [Results(group, items, p=p) for group, items in zip(groups, own, strict=True)]
+    return [
+        Results(group, dict.fromkeys(items, every), is_common=True, p=p)
+        for group, items in zip(groups, own, strict=True)
+    ]
 
 
 def _least(group: Group) -> int:
     return max(source.document.min_reports for source in group.sources)
 
 
-def _together(items: Iterable[Item]) -> Item | None:
+def _of_group(group: Group, request: Request) -> dict[str, Attention]:
+    """Return κ̂ per document of a group; empty if fewer reports than the minimum show its anchors."""
+    found = {
+        source.document.digest: item
+        for source in group.sources
+        if (item := _attention(source, group, request))
+    }
+    is_shown = sum(_shown(item) for item in found.values()) >= _least(group)
+    return found if is_shown or not any(map(_is_anchored, found.values())) else {}
+
+
+def _shown(item: Attention) -> int:
+    """Return the number of reports on which κ̂ rests."""
+    return item.shown if isinstance(item, Anchored) else item.n
+
+
+def _is_anchored(item: Attention) -> bool:
+    return isinstance(item, Anchored)
+
+
+def _together(items: Iterable[Attention]) -> Attention | None:
     """Return the results of several groups of reports together; None if their items differ."""
     listed = list(items)
-    if len({item.choices for item in listed}) != 1:
+    anchors = [item for item in listed if isinstance(item, Anchored)]
+    asked = [item for item in listed if isinstance(item, Item)]
+    if anchors and not asked:
+        return Anchored.together(anchors)
+    if anchors or len({item.choices for item in asked}) != 1:
         return None
-    return Item(sum(i.n for i in listed), sum(i.failed for i in listed), listed[0].choices)
+    return Item(sum(i.n for i in asked), sum(i.failed for i in asked), asked[0].choices)
+
+
+def _same_share(totals: Sequence[Attention]) -> float | None:
+    """Return the p-value of the test that equally many people answer at random in all groups."""
+    anchors = [total for total in totals if isinstance(total, Anchored)]
+    asked = [total for total in totals if isinstance(total, Item)]
+    if anchors and asked:
+        return None
+    return same_share_by_anchors(anchors) if anchors else same_share(asked)
+
+
+def _attention(source: Received, group: Group, request: Request) -> Attention | None:
+    """Return κ̂ in a group's reports on a document; None without an item, anchors or reports."""
+    if source.document.instructed is not None:
+        return _item(source, group, request)
+    return anchored(source, group, request.random_law or {})
 
 
 def _item(source: Received, group: Group, request: Request) -> Item | None:
-    """Return the item's results in a group's reports; None without an item or reports."""
     item, n, failed = source.document.instructed, 0, 0
-    if item is None:
-        return None
+    assert item is not None  # noqa: S101 - the caller asks for its results
     for batch in source.batches:
         answers: Mapping[str, str] = json.loads(batch.stratum) if batch.stratum else {}
         period = (
@@ -178,17 +231,23 @@ def correct(
 
     parts : documents with their part in the table, and the part of those of its reports that are
     known to have failed. places : positions of each target's entries among the parts' targets.
-    Figures are empty, and the rest None, if a document has no instructed item.
+    Figures are empty, and the rest None, if a document has neither an instructed item nor anchors, or
+    if the table has an anchor itself: its shares are known.
     """
     digests = [source.document.digest for source, _, _ in parts]
-    if any(digest not in results.items for digest in digests):
+    is_anchor = any(question.anchor is not None for question in table.questions)
+    if is_anchor or any(digest not in results.items for digest in digests):
         return [{} for _ in places], None
-    laws = [_law(source, part, request) for source, part, _ in parts]
+    stated, laws = (
+        request.random_law or {},
+        [_law(source, part, request) for source, part, _ in parts],
+    )
     used = results.counted(digests)
     is_precise, has_law = all(item.within(SHOWN) for item in used), all(map(_is_known, laws))
-    flag = UNKNOWN_LAW if is_precise else IMPRECISE
+    overlaps = _overlaps(parts, results.group, request)
+    flag = (UNKNOWN_LAW if overlaps is not None else UNCOUNTED) if is_precise else IMPRECISE
     figures = [_hidden(flag) for _ in places]
-    if is_precise and has_law:
+    if is_precise and has_law and overlaps is not None:
         scored = [
             Scored.of(
                 (part if failed is None else part.without(failed)).evidence(part.targets),
@@ -197,8 +256,11 @@ def correct(
                 law,
                 results.items[digest],
                 request.level,
+                overlap,
             )
-            for (_, part, failed), law, digest in zip(parts, laws, digests, strict=True)
+            for (_, part, failed), law, digest, overlap in zip(
+                parts, laws, digests, overlaps, strict=True
+            )
             if law is not None
         ]
         figures = [
@@ -206,21 +268,33 @@ def correct(
             for target, spans in zip(table.targets, places, strict=True)
         ]
     share, low, high = results.share(digests, request.level)
-    missing = [item.missing for item in used]
+    missing, asked = [item.missing for item in used], [i for i in used if isinstance(i, Item)]
     return figures, {
-        "n": sum(item.n for item in used),
-        "failed": sum(item.failed for item in used),
-        "choices": used[-1].choices,
+        "n": sum(_shown(item) for item in used),
+        "failed": sum(item.failed for item in asked) if asked else None,
+        "choices": asked[-1].choices if asked else None,
+        "anchors": [one.question.id for one in anchors_of(parts[-1][0].document, stated)],
         "random": share,
         "random_low": low,
         "random_high": high,
-        "shown": is_precise and has_law,
+        "shown": is_precise and has_law and overlaps is not None,
         "missing": None if None in missing else sum(n for n in missing if n is not None),
         "common": results.is_common,
         "common_p": results.p,
         "law": _told(parts[-1][0], table.questions, request) if has_law else None,
-        **_tested(parts, laws),
+        **_tested(parts, laws, results, request),
     }
+
+
+def _overlaps(
+    parts: Sequence[tuple[Received, Part, Part | None]], group: Group, request: Request
+) -> list[Overlap | None] | None:
+    """Return what each part has in common with an anchor in its form; None if it is not counted."""
+    stated = request.random_law or {}
+    try:
+        return [overlap_of(source, group, part, stated) for source, part, _ in parts]
+    except LookupError:
+        return None
 
 
 _FIGURES: Final = ("corrected", "corrected_se", "corrected_low", "corrected_high")
@@ -244,17 +318,25 @@ class Scored:
     evidence: Evidence
     n: int
     law: FloatArray
-    item: Item
+    item: Attention
     uncut: Pairs
     z: float
+    overlap: Overlap | None = None
 
     @classmethod
     def of(
-        cls, evidence: Evidence, targets: int, known: int, law: FloatArray, item: Item, level: float
+        cls,
+        evidence: Evidence,
+        targets: int,
+        known: int,
+        law: FloatArray,
+        item: Attention,
+        level: float,
+        overlap: Overlap | None = None,
     ) -> "Scored":
         """Return the evidence of some reports, besides which `known` are known to have failed.
 
-        targets : number of its targets, identifiable or not.
+        targets : number of its targets, identifiable or not. overlap : with an anchor of the same form.
         """
         # Always for independent draws: who answers at random is a matter of chance even in a census.
         kind: dict[str, Any] = {"population": None, "census": False, "are_shares": False}
@@ -263,7 +345,8 @@ class Scored:
             if evidence.n >= _FEWEST
             else ()
         )
-        return cls(evidence, evidence.n + known, law, item, uncut, normal_quantile(level))
+        z = normal_quantile(level)
+        return cls(evidence, evidence.n + known, law, item, uncut, z, overlap)
 
     def observed(self, spans: Sequence[int], weight: float) -> Observed | None:
         """Return the estimates of a target, or of a ratio's two; None if they are not known."""
@@ -274,8 +357,11 @@ class Scored:
         means = np.array([float(evidence.exact[t] or 0) for t in spans])
         spread, random = evidence.spread()[np.ix_(known, known)], evidence.W[known] @ self.law
         values, covariance = without_noise_of(self.n - evidence.n, means, spread, random, self.n)
+        beside = with_share(values, random, self.item)
+        if self.overlap is not None:
+            beside = self.overlap.beside(beside, known, self.item.n)
         if len(spans) > 1:
-            return Observed(values, covariance, random, self.item, weight)
+            return Observed(values, covariance, random, self.item, weight, beside=beside)
         # Not a ratio: the denominator is the constant 1.
         (ends,) = (self.uncut[t] for t in spans)
         return Observed(
@@ -285,6 +371,7 @@ class Scored:
             self.item,
             weight,
             None if ends is None else self._sides(float(means[0]), ends, spread, covariance),
+            np.append(beside, 0.0),
         )
 
     def _sides(
@@ -356,23 +443,34 @@ def _told(
 
 
 def _tested(
-    parts: Sequence[tuple[Received, Part, Part | None]], laws: Sequence[FloatArray | None]
+    parts: Sequence[tuple[Received, Part, Part | None]],
+    laws: Sequence[FloatArray | None],
+    results: Results,
+    request: Request,
 ) -> dict[str, Any]:
-    """Return the test of the random law by the reports that are known to have failed.
+    """Return the test of the random law: by the anchors, or by reports that are known to have failed.
 
     None if they are fewer than the documents' minimum, as for any group of reports, or too few for χ².
     """
-    statistic, freedom, n, least = 0.0, 0, 0, LEAST_TESTED
+    stated, tests = request.random_law or {}, []
+    least = max(LEAST_TESTED, *(source.document.min_reports for source, _, _ in parts))
     for (source, _, failed), law in zip(parts, laws, strict=True):
-        least = max(least, source.document.min_reports)
-        if failed is None or law is None:
-            continue
-        n += failed.n
-        evidence = failed.evidence(failed.targets)
-        off = np.array([float(evidence.exact[t] or 0) for t in evidence.known]) - evidence.W @ law
-        tested = law_test(off, covariance_at(evidence, law))
-        if tested is not None:
-            statistic, freedom = statistic + tested[0], freedom + tested[1]
+        item = results.items[source.document.digest]
+        if isinstance(item, Anchored):
+            tests.append(fit_of(source, results.group, stated, item.attentive))
+        elif failed is not None and law is not None:
+            tests.append(_fit_of_failures(failed, law))
+    found = [test for test in tests if test is not None]
+    n, freedom = sum(test.n for test in found), sum(test.freedom for test in found)
     if n < least or not freedom:
         return {"law_n": n if n >= least else 0, "law_p": None}
+    statistic = sum(test.statistic for test in found)
     return {"law_n": n, "law_p": float(special.chdtrc(freedom, statistic))}
+
+
+def _fit_of_failures(failed: Part, law: FloatArray) -> Fit:
+    """Return how well the answers of those who are known to have failed fit the random law."""
+    evidence = failed.evidence(failed.targets)
+    off = np.array([float(evidence.exact[t] or 0) for t in evidence.known]) - evidence.W @ law
+    tested = law_test(off, covariance_at(evidence, law))
+    return Fit(failed.n, 0.0, 0) if tested is None else Fit(failed.n, *tested[:2])

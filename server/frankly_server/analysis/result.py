@@ -17,6 +17,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server import rational
+from frankly_server.analysis.anchors import pairs_with_anchors
 from frankly_server.analysis.comparing import comparisons
 from frankly_server.analysis.completion import Shares, completions_json
 from frankly_server.analysis.contrasts import Sample
@@ -107,7 +108,9 @@ def _shares_of(request: Request) -> Shares:
         of_one = replace(request, targets=SHARES, combinations=None, percent=None, level=level)
         found = tables([source], of_one)
         return [
-            _question(table, Group(None, table.sources), of_one, Results())[0] for table in found
+            _question(table, group, of_one, Results(group))[0]
+            for table in found
+            for group in [Group(None, table.sources)]
         ]
 
     return shares
@@ -125,8 +128,11 @@ def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blo
         for source in table.sources:
             blocks = blocks_of(source.document, table.questions)
             # Counts of single blocks are already available.
-            if blocks is not None and len(blocks) > 1:
-                joint_blocks.setdefault(source.document.digest, set()).add(blocks)
+            if blocks is None:
+                continue
+            pairs = [blocks] if len(blocks) > 1 else pairs_with_anchors(source.document, blocks)
+            if pairs:
+                joint_blocks.setdefault(source.document.digest, set()).update(pairs)
     return joint_blocks
 
 

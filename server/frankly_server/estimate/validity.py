@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates corrected for people who answer at random, by an instructed item (docs/maths/validity.md).
+"""Estimates corrected for people who answer at random (docs/maths/validity.md).
 
 A share λ of the people answers every question at random, whatever is true of them, with a known law;
-κ = 1 − λ. They choose one of the item's k choices at random, and so pass it with a chance of 1/k.
-All others pass. So the share of reports that fail estimates λ(1 − 1/k), and an estimate t of a figure
-whose true value is θ, and whose value under the random law is ρ, has the mean κθ + λρ.
+κ = 1 − λ. An instructed item tells λ: they choose one of its k choices at random, and so pass it with
+a chance of 1/k. All others pass. So the share of reports that fail estimates λ(1 − 1/k). Questions
+with known shares tell it too (`estimate.anchors`). An estimate t of a figure whose true value is θ,
+and whose value under the random law is ρ, has the mean κθ + λρ.
 """
 
 from collections.abc import Sequence
@@ -30,33 +31,34 @@ size of the test is off (docs/maths/validity.md)."""
 _SHARE: Final = Variance(0, 1, 1)  # n times the variance of a share θ: θ − θ²
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """Results of an instructed item: `failed` of `n` ≥ 1 reports, with `choices` ≥ 2 choices."""
+class Attention:
+    """An estimate κ̂ of the share of attentive people.
 
+    n : reports among which it is an estimate, ≥ 1. random : λ̂ = 1 − κ̂, the estimated share of people
+    who answer at random; unbiased, may be below 0 or above 1. variance : the estimated variance of κ̂.
+    """
+
+    __slots__ = ()
     n: int
-    failed: int
-    choices: int
-
-    @property
-    def _factor(self) -> float:
-        return self.choices / (self.choices - 1)
 
     @property
     def random(self) -> float:
-        """λ̂, the estimated share of people who answer at random; unbiased, may be above 1."""
-        return self.failed / self.n * self._factor
+        """Return λ̂."""
+        raise NotImplementedError
+
+    @property
+    def variance(self) -> float:
+        """Return the estimated variance of κ̂."""
+        raise NotImplementedError
+
+    def ends(self, z: float) -> Ends:
+        """Return the score interval of λ. z : normal quantile of its level."""
+        raise NotImplementedError
 
     @property
     def attentive(self) -> float:
         """κ̂ = 1 − λ̂."""
         return 1 - self.random
-
-    @property
-    def variance(self) -> float:
-        """The estimated variance of κ̂."""
-        share = self.failed / self.n
-        return share * (1 - share) / self.n * self._factor**2
 
     def within(self, limit: float) -> bool:
         """Return True if the relative standard error of κ̂ is at most `limit`."""
@@ -70,6 +72,30 @@ class Item:
         needed = ceil(self.n * self.variance / (SHOWN * self.attentive) ** 2)
         return max(0, needed - self.n)
 
+
+@dataclass(frozen=True, slots=True)
+class Item(Attention):
+    """Results of an instructed item: `failed` of `n` ≥ 1 reports, with `choices` ≥ 2 choices."""
+
+    n: int
+    failed: int
+    choices: int
+
+    @property
+    def _factor(self) -> float:
+        return self.choices / (self.choices - 1)
+
+    @property
+    def random(self) -> float:
+        """Return λ̂, never below 0."""
+        return self.failed / self.n * self._factor
+
+    @property
+    def variance(self) -> float:
+        """Return the estimated variance of κ̂."""
+        share = self.failed / self.n
+        return share * (1 - share) / self.n * self._factor**2
+
     def ends(self, z: float) -> Ends:
         """Return the score interval of λ. z : normal quantile of its level."""
         low, high = score(self.failed / self.n, self.n, _SHARE, z)
@@ -81,18 +107,27 @@ class Observed:
     """Estimates of a figure a/b in the reports of one document; of a share or mean, b is 1.
 
     values, covariance : the estimates (a, b), shape (2,), and their covariance for independent
-        draws, shape (2, 2). random : (a, b) of somebody who answers at random. item : results of the
-        item among the reports of the document, or of more of its reports. weight : of this document
-        among several. sides : variances of a to use for the lower and the upper end, such as those
-        of its score interval; None for that of the covariance.
+        draws, shape (2, 2). random : (a, b) of somebody who answers at random. item : κ̂ among the
+        reports of the document, or of more reports. weight : of this document among several.
+        sides : variances of a to use for the lower and the upper end, such as those of its score
+        interval; None for that of the covariance. beside : covariance of (a, b) with λ̂, shape (2,);
+        None if the item or the anchors are in other blocks.
     """
 
     values: FloatArray
     covariance: FloatArray
     random: FloatArray
-    item: Item
+    item: Attention
     weight: float = 1.0
     sides: tuple[float, float] | None = None
+    beside: FloatArray | None = None
+
+    @property
+    def with_share(self) -> FloatArray:
+        """The covariance of (a, b) with λ̂, shape (2,)."""
+        if self.beside is not None:
+            return self.beside
+        return with_share(self.values, self.random, self.item)
 
     @property
     def excess(self) -> FloatArray:
@@ -100,21 +135,33 @@ class Observed:
         known = float(self.covariance[0, 0])
         return self.weight**2 * (np.array(self.sides or (known, known)) - known)
 
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Return κ·(a, b), as estimated by (a, b) − λ̂·(random a, random b), and its covariance.
 
-        Whoever fails answers at random, so one report's scores and its pass or fail have the
-        covariance λκ(1 − 1/k)(θ − ρ), which needs no count of both together.
-        """
-        item, random = self.item, self.random
-        beside = item.random * (self.values - random) / item.n
-        covariance = (
-            self.covariance
-            + item.variance * np.outer(random, random)
-            + np.outer(beside, random)
-            + np.outer(random, beside)
+def with_share(values: FloatArray, random: FloatArray, item: Attention) -> FloatArray:
+    """Return the covariance of estimates with λ̂ by an item, or by anchors in other blocks.
+
+    Noise is drawn apart in each block, and the item and the anchors do not depend on other answers.
+    So one report's scores and its value for κ̂ have the covariance λκ(θ − ρ), which needs no count of
+    both together. values, random : the estimates and their values under the random law.
+    """
+    return -item.random * (values - random) / item.n
+
+
+def moments_of(parts: Sequence[Observed]) -> tuple[FloatArray, FloatArray]:
+    """Return κ·(a, b), as estimated by (a, b) − λ̂·(random a, random b), and its covariance.
+
+    parts : one or more documents of different people, with one λ̂ of them all.
+    """
+    item = parts[0].item
+    values, random, beside = (
+        np.sum([part.weight * vector for part, vector in zip(parts, vectors, strict=True)], axis=0)
+        for vectors in zip(
+            *((one.values, one.random, one.with_share) for one in parts), strict=True
         )
-        return (self.weight * (self.values - item.random * random), self.weight**2 * covariance)
+    )
+    covariance = np.sum([part.weight**2 * part.covariance for part in parts], axis=0)
+    across = np.outer(beside, random)
+    covariance = covariance - across - across.T + item.variance * np.outer(random, random)
+    return values - item.random * random, covariance
 
 
 def without_noise_of(
@@ -147,11 +194,15 @@ class Corrected:
 def corrected(parts: Sequence[Observed], z: float) -> Corrected | None:
     """Return the figure corrected for random answers; None if its denominator is estimated as 0.
 
-    parts : one per document, of different people. The interval is Fieller's [Fieller 1954]: a − θb
-    has the mean 0 at the true θ; with `sides` each end has its own variance, as score intervals have.
-    It is approximate, and contains the figure. z : normal quantile of its level.
+    parts : one per document, of different people; those with one λ̂ have the same object. The interval
+    is Fieller's [Fieller 1954]: a − θb has the mean 0 at the true θ; with `sides` each end has its own
+    variance, as score intervals have. It is approximate, and contains the figure. z : normal quantile
+    of its level.
     """
-    moments = [part.moments() for part in parts]
+    by_share: dict[int, list[Observed]] = {}
+    for part in parts:
+        by_share.setdefault(id(part.item), []).append(part)
+    moments = [moments_of(alike) for alike in by_share.values()]
     a, b = (float(v) for v in sum((mean for mean, _ in moments), np.zeros(2)))
     covariance = sum((matrix for _, matrix in moments), np.zeros((2, 2)))
     if b == 0:

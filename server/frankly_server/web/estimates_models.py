@@ -69,7 +69,7 @@ class IndependenceTest(ChiSquaredTest):
 
 
 class RandomAnswering(_shape_of(RandomAnswers)):  # type: ignore[misc]  # made from the declared row
-    """People who answer at random, by an instructed item; `corrected` of the rows takes them out."""
+    """People who answer at random, by an instructed item or anchors; `corrected` of the rows takes them out."""
 
 
 class ComparisonRow(_shape_of(Comparison)):  # type: ignore[misc]  # made from the declared row
@@ -172,7 +172,7 @@ class QuestionEstimates(Shape):
         description="Of a joint table of two questions: the test that they are independent."
     )
     random_answers: RandomAnswering | None = Field(
-        description="Of versions that all have an instructed item: how many people answer at random."
+        description="Of versions that all have an instructed item or anchors: how many people answer at random."
     )
     projected: dict[str, float] | None = Field(
         description="The nearest shares on the simplex; `se` is not their standard error."

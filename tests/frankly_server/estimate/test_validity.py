@@ -21,6 +21,7 @@ from frankly_server.estimate.validity import (
     Observed,
     corrected,
     law_test,
+    moments_of,
     same_share,
     without_noise_of,
 )
@@ -165,7 +166,7 @@ def test_the_corrected_difference_has_the_mean_0_at_the_truth(
         # The exact computation has nothing in common with the code but the model.
         lam = Fraction(failed, 3) * Fraction(choices, choices - 1)
         exact = [v - lam * r for v, r in zip((a, b), world.at_random, strict=True)]
-        center, _ = observed(a, b, world, Item(3, failed, choices)).moments()
+        center, _ = moments_of([observed(a, b, world, Item(3, failed, choices))])
         assert center == pytest.approx([float(v) for v in exact], abs=1e-12)
         rows.append((exact, chance))
     assert sum(p for _, p in rows) == 1
@@ -257,12 +258,12 @@ def test_the_covariance_is_that_of_every_survey(
         a, b, failed = means_of(counts, below)
         plain.append((np.array([a, b], dtype=float), chance))
         corrected_rows.append(
-            (observed(a, b, world, Item(n, failed, choices)).moments()[0], chance)
+            (moments_of([observed(a, b, world, Item(n, failed, choices))])[0], chance)
         )
     _, covariance = spread(plain)
     _, exact = spread(corrected_rows)
     a, b = world.expected
-    _, formula = observed(a, b, world, Item(n, 1, choices), covariance).moments()
+    _, formula = moments_of([observed(a, b, world, Item(n, 1, choices), covariance)])
     assert formula == pytest.approx(exact, abs=1e-12)
 
 
@@ -281,13 +282,13 @@ def test_the_covariance_of_a_part_of_a_form_is_that_of_every_survey(
         plain.append((np.array([a, b], dtype=float), chance))
         for others, its_chance in surveys(hidden, n - shown):
             item = Item(n, failed_seen + others[0, False], choices)
-            center, _ = observed(a, b, world, item).moments()
+            center, _ = moments_of([observed(a, b, world, item)])
             corrected_rows.append((center, chance * its_chance))
     _, covariance = spread(plain)
     center, exact = spread(corrected_rows)
     assert center[0] - float(world.truth) * center[1] == pytest.approx(0, abs=1e-12)
     a, b = world.expected
-    _, formula = observed(a, b, world, Item(n, 1, choices), covariance).moments()
+    _, formula = moments_of([observed(a, b, world, Item(n, 1, choices), covariance)])
     assert formula == pytest.approx(exact, abs=1e-12)
 
 
@@ -330,6 +331,7 @@ def excess(parts: Sequence[Observed]) -> Callable[[float], float]:
         total, variance = 0.0, 0.0
         for one in parts:
             u = np.array([1, -theta])
+            assert isinstance(one.item, Item)
             share = one.item.failed / one.item.n
             factor = one.item.choices / (one.item.choices - 1)
             gap, guess = float(u @ one.values), float(u @ one.random)
@@ -487,7 +489,7 @@ def test_documents_of_different_people_are_pooled_without_bias(below: tuple[Frac
             a, b, failed = means_of(counts, below)
             one = observed(a, b, world, Item(2, failed, world.choices))
             parts.append(replace(one, weight=weight))
-        a, b = sum((part.moments()[0] for part in parts), np.zeros(2))
+        a, b = sum((moments_of([part])[0] for part in parts), np.zeros(2))
         figure = corrected(parts, Z)
         assert (figure is None) == (b == 0)
         if figure is not None:
