@@ -14,6 +14,7 @@ from itertools import repeat
 from statistics import NormalDist
 from typing import Literal
 
+import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
@@ -29,6 +30,8 @@ Against = Literal["groups", "value"]
 Margins = Callable[[int], list[float]]
 """Half-widths at a number of reports."""
 
+_CONSTANT = 1e-12
+"""A variance below this fraction of the second moment is the rounding error of a constant."""
 MOST = 10**12
 """Largest number of reports in a plan, more than the population of the Earth."""
 
@@ -120,6 +123,20 @@ class Plan:
             for moments, w in zip(self._moments, self._W, strict=True)
         ]
         return self._half_widths(variances, n)
+
+    def corrected_factor(self, random: FloatArray, variance: float) -> float:
+        """Return the largest standard error of a corrected figure over that of the uncorrected one.
+
+        The largest of all targets and true shares, if nobody answers at random; inf if a target has an
+        estimate without error. random : chance of each answer at random, shape (answers,). variance : of
+        κ̂, times the number of reports about the targets (docs/maths/validity.md, claim 16).
+        """
+        off = (self._W - (self._W @ random)[:, None]) ** 2
+        spread = self._moments - self._W**2
+        # A convex function of the shares over a concave one is largest where everybody answers alike.
+        exact = spread <= _CONSTANT * np.maximum(1.0, self._moments)
+        ratios = np.where(exact, np.where(off > 0, np.inf, 0.0), off / np.where(exact, 1.0, spread))
+        return math.sqrt(1 + variance * float(ratios.max()))
 
     def _half_widths(self, variances: list[float], n: float) -> list[float]:
         # Only reports of the subgroup carry information about it.

@@ -30,7 +30,8 @@ class ExpectedQuestion:
     text : its questions. reports : number of reports about it. figure : what is wanted of it: shares,
     mean, distribution or contrast. unit : "number", or "share" (1 is all). margin : half-width at 95%
     of that figure, the widest of several; None without a result, or if some figure cannot be
-    estimated. has_result : False if there are fewer reports than `min_reports`.
+    estimated. has_result : False if there are fewer reports than `min_reports`. factor : largest standard
+    error of the figure corrected by anchors over that of the uncorrected one; None if nothing corrects it.
     """
 
     text: str
@@ -39,6 +40,7 @@ class ExpectedQuestion:
     unit: str
     margin: float | None
     has_result: bool
+    factor: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ def expected_questions(
         has_result = row.about[place] >= definition.min_reports
         margin = row.margins[place] if has_result else None
         about, unit = row.about[place], NUMBER if row.is_number else SHARE
-        questions.append(ExpectedQuestion(row.text, about, row.figure, unit, margin, has_result))
+        questions.append(
+            ExpectedQuestion(row.text, about, row.figure, unit, margin, has_result, row.factor)
+        )
     return questions
 
 

@@ -11,6 +11,7 @@ from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.explanation.label import beliefs, consequences
 
 from frankly_server.surveys.asked import asked_in_words, without_refusal
+from frankly_server.surveys.correction import correction_in_words
 from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.summary import NO_RESULT, SummaryRow, summary_rows
 from frankly_server.surveys.trial import drafted, wanted_pairs
@@ -60,6 +61,7 @@ def outlook(
             *_without_result(rows, document),
             *_alone(document, asked),
             asked_in_words(document),
+            *correction_in_words(document),
             *without_refusal(document),
         ),
     )

@@ -19,6 +19,7 @@ from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN
 
 from frankly_server.joint_tables import comparable_pairs, excess_in_words
 from frankly_server.surveys.asked import asked_in_words
+from frankly_server.surveys.correction import correction_in_words
 from frankly_server.surveys.devices import warnings_of
 from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.trial import ExpectedRow, expected_rows
@@ -108,9 +109,10 @@ class Summary:
     """A whole survey in plain texts.
 
     people : number of people expected. asked : how many questions a person is asked. results : when
-    results appear, in sentences. pairs : which two questions can be compared, "" if there is only one.
-    factors : bounds of a whole report by secret. cost, expert_cost : what answering costs a device,
-    without and with nats. warnings : of `warnings_of`. quality : of the form's design, for experts.
+    results appear and what a correction costs, in sentences. pairs : which two questions can be
+    compared, "" if there is only one. factors : bounds of a whole report by secret. cost,
+    expert_cost : what answering costs a device, without and with nats. warnings : of `warnings_of`.
+    quality : of the form's design, for experts.
     """
 
     read: ReadTexts
@@ -154,7 +156,7 @@ def summary_of(
         min_reports=document.min_reports,
         asked=asked_in_words(document),
         rows=tuple(summary_rows(document, people, pairs)),
-        results=tuple(_results(document)),
+        results=(*_results(document), *correction_in_words(document)),
         pairs=_pairs(document, explanation),
         factors=tuple(level_factors(level)),
         has_strata=bool(document.strata),

@@ -29,6 +29,7 @@ from frankly_protocol.report import Report, SymbolJson
 from frankly_server.estimate import Estimate, SetCounts, estimate
 from frankly_server.estimate.margins import DEFAULT
 from frankly_server.forms import chance_shown, part_blocks, part_table
+from frankly_server.surveys.correction import correction_factor
 from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition
 from frankly_server.surveys.drafting import Place, draft_document, draft_part, time_slices
 from frankly_server.surveys.live import text_of
@@ -88,7 +89,8 @@ class ExpectedRow:
 
     questions : their ids. text : their words. about : numbers of reports about it. figure : what is wanted of it
     (`WantedPlan`). margins : half-widths at 95% of that figure, the widest of several; None if there
-    are no reports, or some figure cannot be estimated. is_number : False for margins of shares.
+    are no reports, or some figure cannot be estimated. is_number : False for margins of shares. factor : see
+    `correction_factor`.
     """
 
     questions: tuple[str, ...]
@@ -97,6 +99,7 @@ class ExpectedRow:
     figure: str
     margins: tuple[float | None, ...]
     is_number: bool
+    factor: float | None = None
 
 
 def answer_points(definition: SurveyDefinition) -> tuple[int, ...]:
@@ -135,7 +138,8 @@ def expected_rows(
             None if plan is None or n < 1 else (wanted.span or 1) * plan.margin(n) for n in about
         )
         ids, text = tuple(one.id for one in stated.questions), text_of(stated.questions, document)
-        rows.append(ExpectedRow(ids, text, about, wanted.figure, margins, stated.is_number))
+        factor = correction_factor(document, stated, wanted)
+        rows.append(ExpectedRow(ids, text, about, wanted.figure, margins, stated.is_number, factor))
     return rows
 
 

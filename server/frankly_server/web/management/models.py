@@ -87,7 +87,11 @@ class AskedOf(Shape):
 
 
 class ExpectedFigure(Shape):
-    """What to expect of a question or table; the half-width at 95%, null without a result."""
+    """What to expect of a question or table; the half-width at 95%, null without a result.
+
+    factor : largest standard error of the figure corrected by anchors over that of the uncorrected one;
+    null if nothing corrects it.
+    """
 
     text: str
     reports: int
@@ -95,6 +99,7 @@ class ExpectedFigure(Shape):
     unit: Literal["share", "number"]
     margin: float | None
     has_result: bool
+    factor: float | None
 
 
 class ExpectedResults(Shape):
