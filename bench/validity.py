@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate surveys in which some people answer at random, corrected by an instructed item.
+"""Simulate surveys in which some people answer at random, corrected by an item or an anchor.
 
 Items: 1 coverage at 95 %, beside that of the uncorrected normal interval; 2 coverage of a question
 of a form; 3 mean standard error over the true one; 4 standard error over that of the uncorrected
 estimate, beside that of the estimate from those who passed: where it is largest, and where it is
 largest beside the other; 5 size of the test of the law of random answers; 6 its power; 7 bias if an
 assumption does not hold; 8 coverage with 50 to 200 reports, of which many are at random; 9 and 10
-the same as 1, 2 and 8, and as 7, if it is known of every report whether it failed. A row is the
-worst of the surveys that differ only in the share of random answers, in items 3 and 4 also in the
-share estimated. Surveys are drawn as counts from the exact law of the reports. The server's own code
-estimates some of each kind; any difference above 1e-9 ends the bench. Exits 1 if a demand is not met.
+the same as 1, 2 and 8, and as 7, if it is known of every report whether it failed. By an anchor, a
+question with known shares: 11 coverage beside it in a block, 12 in one form; 13 mean standard error
+over the true one; 14 the factor of the standard error over its formula; 15 bias if an assumption
+does not hold; 16 size of the test of the anchor. A row is the worst of the surveys that differ only
+in the share of random answers, in items 3, 4 and 13 also in the share estimated. Surveys are drawn
+as counts from the exact law of the reports. The server's own code estimates some of each kind; any
+difference above 1e-9 ends the bench. Exits 1 if a demand is not met.
 """
 
 import argparse
@@ -25,9 +28,10 @@ from operator import attrgetter
 import numpy as np
 from _design.row import Row
 from _runner import load, markdown
-from _validity import law, surveys
+from _validity import anchored, law, surveys
+from _validity.anchored import Survey, anchor_differences
 from _validity.cells import Cell
-from _validity.estimates import TOLERANCE, differences, of_all, of_passers, uncorrected
+from _validity.estimates import TOLERANCE, differences, means_of, of_all, of_passers, uncorrected
 from frankly_server.estimate.validity import BY_GROUP, SHOWN
 
 SURVEYS, CHECKED = 20_000, 5
@@ -36,6 +40,9 @@ COVERAGE = 94.0, 98.0
 ERROR = (0.97, 1.03)
 SIZE, LEAST_TESTED = (4.3, 5.7), 30
 """Demand on the size in per cent, from this number of failures on."""
+COST = (0.98, 1.02)
+ANCHOR_SIZE, TESTED = (0.0, 6.0), 5000
+"""Demand on the size of the test of an anchor, which is exact only for many reports; surveys of each kind."""
 BIAS_WITHIN = 0.1
 """Points between the mean of simulated surveys and the formula of the bias."""
 
@@ -92,6 +99,71 @@ def measured(runs: int) -> Iterator[Row]:
     yield from _law(runs, rng)
     for cell in surveys.wrong():
         yield from _bias(cell, runs, rng)
+    yield from _by_anchors(runs, rng)
+
+
+def _by_anchors(runs: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Yield the rows of surveys with an anchor."""
+    errors = dict[str, Row]()
+    for item, kinds in ((11, _in_blocks()), (12, _in_forms())):
+        for _, of_survey in groupby(kinds, key=attrgetter("survey")):
+            rows = []
+            for survey in of_survey:
+                covered, error = _of_anchor(item, survey, runs, rng)
+                rows.append(covered)
+                kind = f"{survey.known.counts}, {item}"
+                errors[kind] = max(errors.get(kind, error), error, key=_off(1))
+            yield max(rows, key=_off(95))
+    yield from errors.values()
+    for survey in anchored.costs():
+        start = time.process_time()
+        drawn = survey.draw(runs, rng)
+        usual = means_of(survey, drawn.of_question)[0][:, 0]
+        cost = float(np.std(anchored.by_anchor(survey, drawn).values) / np.std(usual))
+        seconds = time.process_time() - start
+        name, limit = survey.name, COST
+        yield _row(14, name, cost / survey.factor, limit, seconds, "factor", survey.factor)
+    for survey in anchored.wrong_anchors():
+        yield _bias_of_anchor(survey, runs, rng)
+    start = time.process_time()
+    for case, rejected in anchored.sizes(min(runs, TESTED), rng):
+        yield _row(16, case, 100 * rejected, ANCHOR_SIZE, time.process_time() - start, unit=" %")
+        start = time.process_time()
+
+
+def _of_anchor(item: int, survey: Survey, runs: int, rng: np.random.Generator) -> tuple[Row, Row]:
+    """Return coverage and standard error of a survey with an anchor."""
+    start = time.process_time()
+    drawn = survey.draw(runs, rng)
+    _check(survey.name, max(anchor_differences(survey, drawn, min(CHECKED, runs)), default=0.0))
+    many = anchored.by_anchor(survey, drawn)
+    seconds = time.process_time() - start
+    limit = COVERAGE if survey.relative <= SHOWN else None
+    within = ERROR if survey.relative <= BY_GROUP else None
+    covered = 100 * many.coverage(survey.theta)
+    error = float(np.mean(many.se) / np.std(many.values))
+    return (
+        _row(item, survey.name, covered, limit, seconds, unit=" %"),
+        _row(13, survey.name, error, within, seconds),
+    )
+
+
+def _bias_of_anchor(survey: Survey, runs: int, rng: np.random.Generator) -> Row:
+    start = time.process_time()
+    drawn = survey.draw(runs, rng)
+    at_anchor = survey.random if survey.at_anchor is None else survey.at_anchor
+    assumed, actual = survey.assumed[0], (survey.actual or survey.assumed)[0]
+    wrong_share = (survey.random - at_anchor) * (assumed - survey.theta)
+    expected = 100 * (wrong_share + survey.random * (actual - assumed)) / (1 - at_anchor)
+    found, plain = (
+        100 * (float(np.mean(values)) - survey.theta)
+        for values in (
+            anchored.by_anchor(survey, drawn).values,
+            means_of(survey, drawn.of_question)[0][:, 0],
+        )
+    )
+    limit, seconds = (expected - BIAS_WITHIN, expected + BIAS_WITHIN), time.process_time() - start
+    return _row(15, survey.survey, found, limit, seconds, "uncorrected", plain, " points")
 
 
 def _off(middle: float) -> Callable[[Row], float]:
@@ -111,13 +183,21 @@ def _forms() -> Iterator[Cell]:
     yield from surveys.of_forms()
 
 
+def _in_blocks() -> Iterator[Survey]:
+    yield from anchored.in_blocks()
+
+
+def _in_forms() -> Iterator[Survey]:
+    yield from anchored.in_forms()
+
+
 def _estimates(
     cell: Cell, runs: int, rng: np.random.Generator, item: int
 ) -> tuple[Row, Row, Row, Row]:
     """Return coverage, the same if it is known who failed, standard error, cost of the correction."""
     start = time.process_time()
     drawn = cell.draw(runs, rng)
-    _check(cell, max(differences(cell, drawn, min(CHECKED, runs)), default=0.0))
+    _check(cell.name, max(differences(cell, drawn, min(CHECKED, runs)), default=0.0))
     many, plain, known = (one(cell, drawn) for one in (of_all, uncorrected, of_passers))
     deviation, usual, passers = (float(np.std(one.values)) for one in (many, plain, known))
     seconds = time.process_time() - start
@@ -181,9 +261,9 @@ def bias_if_known(cell: Cell) -> float:
     return float(share * (assumed - cell.theta) / kept + by_chance * (actual - assumed) / kept)
 
 
-def _check(cell: Cell, difference: float) -> None:
+def _check(name: str, difference: float) -> None:
     if difference > TOLERANCE:
-        sys.exit(f"{cell.name}: the server's estimate differs by {difference:g}")
+        sys.exit(f"{name}: the server's estimate differs by {difference:g}")
 
 
 def _row(

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 from frankly_server.analysis.random_answers import Scored
@@ -12,10 +13,30 @@ from frankly_server.estimate.estimator import checked_evidence
 from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.validity import Corrected, Item, corrected
 
-from _validity.cells import Cell, Counts, Drawn
+from _validity.cells import Cell, Counts, Drawn, Table
 
 Z = normal_quantile(0.95)
 TOLERANCE = 1e-9
+
+
+class Figure(Protocol):
+    """What is estimated: `Cell`, or a survey with an anchor."""
+
+    @property
+    def table(self) -> Table:
+        """The question's mechanism."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights of numerator and denominator, shape (2, answers)."""
+
+    @property
+    def below(self) -> tuple[float, ...] | None:
+        """Weights of a ratio's denominator, None for a share."""
+
+    @property
+    def name(self) -> str:
+        """What the survey is called."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +55,22 @@ class Many:
 
 def of_all(cell: Cell, drawn: Drawn) -> Many:
     """Return the corrected estimates from all reports."""
-    means, covariance = _means(cell, drawn.passed + drawn.failed)
+    means, covariance = means_of(cell, drawn.passed + drawn.failed)
     n = (drawn.passed + drawn.failed).sum(axis=1)
-    sides = _sides(cell, means, covariance, n)
+    sides = sides_of(cell, means, covariance, n)
     return _corrected(cell, means, covariance, drawn.failures, sides)
 
 
 def uncorrected(cell: Cell, drawn: Drawn) -> Many:
     """Return the usual estimates from all reports."""
-    means, covariance = _means(cell, drawn.passed + drawn.failed)
+    means, covariance = means_of(cell, drawn.passed + drawn.failed)
     return _ratio(means, covariance)
 
 
 def of_passers(cell: Cell, drawn: Drawn) -> Many:
     """Return the corrected estimates if it is known of every report whether it failed."""
     guess, known = cell.weights @ cell.assumed, drawn.failed.sum(axis=1)
-    means, covariance = _means(cell, drawn.passed)
+    means, covariance = means_of(cell, drawn.passed)
     others = drawn.passed.sum(axis=1)
     n = others + known
     values = (others[:, None] * means + known[:, None] * guess) / n[:, None]
@@ -59,13 +80,15 @@ def of_passers(cell: Cell, drawn: Drawn) -> Many:
     total += known[:, None, None] * random[:, :, None] * random[:, None, :]
     total /= (n * (n - 1))[:, None, None]
     within = covariance[:, 0, 0] * others * (others - 1) / (n * (n - 1))
-    sides = _sides(cell, means, covariance, others)
+    sides = sides_of(cell, means, covariance, others)
     if sides is not None:
         sides = (others / n) ** 2 * sides + total[:, 0, 0] - within
     return _corrected(cell, values, total, drawn.failures, sides)
 
 
-def _sides(cell: Cell, means: FloatArray, covariance: FloatArray, n: Counts) -> FloatArray | None:
+def sides_of(
+    cell: Figure, means: FloatArray, covariance: FloatArray, n: Counts
+) -> FloatArray | None:
     """Return the variances of the score interval below and above the estimate, shape (2, surveys).
 
     None for a ratio. Of a share the variance at θ is least + (most − least)θ − θ², as a report's
@@ -93,9 +116,9 @@ def differences(cell: Cell, drawn: Drawn, surveys: int) -> Iterator[float]:
     for i in range(surveys):
         passed, all_of_them = drawn.passed[i], drawn.passed[i] + drawn.failed[i]
         failures = Item(cell.n, int(drawn.failures[i]), cell.choices)
-        yield _difference(many, i, _of_server(cell, targets, all_of_them, 0, failures))
+        yield difference_of(many, i, _of_server(cell, targets, all_of_them, 0, failures))
         known_failures = int(drawn.failed[i].sum())
-        yield _difference(known, i, _of_server(cell, targets, passed, known_failures, failures))
+        yield difference_of(known, i, _of_server(cell, targets, passed, known_failures, failures))
 
 
 def _of_server(
@@ -111,7 +134,8 @@ def _of_server(
     return None if observed is None else corrected([observed], Z)
 
 
-def _difference(many: Many, i: int, server: Corrected | None) -> float:
+def difference_of(many: Many, i: int, server: Corrected | None) -> float:
+    """Return the largest difference of a survey's figures from those of the server, relative."""
     if server is None:
         return 0.0
     low, high = server.ends or (-np.inf, np.inf)
@@ -121,7 +145,7 @@ def _difference(many: Many, i: int, server: Corrected | None) -> float:
     return 0.0 if same.all() else float(np.nanmax(np.abs(ours - theirs)))
 
 
-def _means(cell: Cell, counts: Counts) -> tuple[FloatArray, FloatArray]:
+def means_of(cell: Figure, counts: Counts) -> tuple[FloatArray, FloatArray]:
     """Return the estimates (a, b), shape (surveys, 2), and their estimated covariances."""
     scores = cell.weights @ cell.table.decoder
     n = counts.sum(axis=1)
@@ -142,11 +166,26 @@ def _corrected(
     share = failures / cell.n
     random, guess = factor * share, cell.weights @ cell.assumed
     variance = factor**2 * share * (1 - share) / cell.n
-    beside = random[:, None] * (means - guess) / cell.n
+    beside = -random[:, None] * (means - guess) / cell.n
+    return adjusted(guess, means, covariance, sides, (random, variance, beside))
+
+
+def adjusted(
+    guess: FloatArray,
+    means: FloatArray,
+    covariance: FloatArray,
+    sides: FloatArray | None,
+    share: tuple[FloatArray, FloatArray, FloatArray],
+) -> Many:
+    """Return figures corrected for random answers, whose values are `guess`.
+
+    share : λ̂, its variance, and its covariance with the means.
+    """
+    random, variance, beside = share
     cross = beside[:, :, None] * guess
     square = variance[:, None, None] * np.outer(guess, guess)
-    total = covariance + square + cross + cross.transpose(0, 2, 1)
-    excess = np.zeros((2, len(failures))) if sides is None else sides - covariance[:, 0, 0]
+    total = covariance + square - cross - cross.transpose(0, 2, 1)
+    excess = np.zeros((2, len(random))) if sides is None else sides - covariance[:, 0, 0]
     return _ratio(means - random[:, None] * guess, total, excess)
 
 

@@ -134,7 +134,13 @@ def sdk(_: Any) -> Patched:
 
 def validity(bench: Any) -> Patched:
     cells = list(islice(bench.surveys.same_report(), 2))
-    return {"_same_report": lambda: cells, "_forms": lambda: cells[:1]}
+    blocks, forms = islice(bench.anchored.in_blocks(), 1), islice(bench.anchored.in_forms(), 1)
+    return {
+        "_same_report": lambda: cells,
+        "_forms": lambda: cells[:1],
+        "_in_blocks": lambda: blocks,
+        "_in_forms": lambda: forms,
+    }
 
 
 def verify(_: Any) -> Patched:
