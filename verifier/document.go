@@ -44,7 +44,8 @@ type Question struct {
 	askIf   string
 	answers []string // the choices of question askIf for which this question is asked
 
-	anchored bool // all people's answers are known beforehand
+	anchored bool   // all people's answers are known beforehand, or it is repeated
+	repeats  string // id of the earlier question that this one asks a second time
 }
 
 // Box is one box of a question with boxes, any number of which can be ticked.
@@ -370,10 +371,17 @@ func (d *Document) readQuestion(f field) *Question {
 	return q
 }
 
-// checkAnchor checks what is known beforehand of all people's answers (spec 3.9); only estimates use it.
+// checkAnchor checks what is known beforehand of the answers (spec 3.9); only estimates use it.
 func (q *Question) checkAnchor(f field) {
-	f.object([]string{"counts", "source"})
 	q.anchored = true
+	if f.has("repeats") {
+		f.object([]string{"repeats"})
+		if q.repeats = f.get("repeats").id(); q.box != nil || q.askIf != "" {
+			f.fail("a question that is asked a second time is no box and has no rule")
+		}
+		return
+	}
+	f.object([]string{"counts", "source"})
 	counts := f.get("counts").wholes(2, maxAnswers, 0, maxNumber)
 	f.get("source").prose(4000)
 	if q.box != nil || q.askIf != "" || countOf(q.roles, "") != len(q.choices) {
@@ -488,6 +496,9 @@ func (d *Document) checkRules() {
 			if q.askIf != "" {
 				checkRule(q, before)
 			}
+			if q.repeats != "" {
+				checkRepeated(q, before)
+			}
 			before = append(before, q)
 		}
 	}
@@ -499,6 +510,17 @@ func (d *Document) checkRules() {
 			refuse("document_schema", q.id, "a question and the question of boxes have the same id")
 		}
 	}
+}
+
+// checkRepeated checks that the question asked a second time has these choices and is asked of everybody (spec 3.9).
+func checkRepeated(q *Question, before []*Question) {
+	for _, first := range before {
+		isSame := strings.Join(first.choices, ",") == strings.Join(q.choices, ",")
+		if first.id == q.repeats && first.box == nil && first.askIf == "" && isSame {
+			return
+		}
+	}
+	refuse("document_schema", q.id, "expected an earlier question with the same choices")
 }
 
 func checkRule(q *Question, before []*Question) {

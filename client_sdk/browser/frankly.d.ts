@@ -34,8 +34,11 @@ export interface Question {
   ask_if?: { question: string; choices: string[] };
   /** The figure for which it is asked, used by estimates only; `numbers` of a contrast, one for each choice, as decimal texts. */
   wanted?: { figure: "mean" | "distribution" | "contrast"; numbers?: string[] };
-  /** What is known beforehand of all people's answers, used by estimates only: a count for each choice, and where it is published. */
-  anchor?: { counts: number[]; source: string };
+  /**
+   * What is known beforehand of the answers, used by estimates only: of all people, a count for each choice, and where it is
+   * published; or the id of the earlier question that is asked a second time.
+   */
+  anchor?: { counts: number[]; source: string } | { repeats: string };
 }
 
 /** An item that asks for one given choice, `answer`; of the choice that is made, only whether it is this one is sent. */

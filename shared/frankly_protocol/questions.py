@@ -154,18 +154,23 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What is known beforehand of the answers of all people together to a question (spec 3.9).
+    """What is known beforehand of the answers of those who read a question (spec 3.9).
 
     counts : one for each choice, in their order; a choice's share is its count, divided by their sum.
-    source : where these numbers are published.
+    source : where these numbers are published. repeats : instead of both, id of the earlier question
+    that it asks a second time, so that everybody who reads gives the same answer.
     """
 
-    counts: tuple[int, ...]
-    source: str
+    counts: tuple[int, ...] = ()
+    source: str = ""
+    repeats: str | None = None
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Anchor":
         """Read an anchor; raises DocumentRejected("schema"), naming the field."""
+        if isinstance(value, dict) and "repeats" in value:
+            data = schema.DOCUMENT.record(value, field, {"repeats"})
+            return cls(repeats=schema.identifier(data["repeats"], field + ".repeats"))
         data = schema.DOCUMENT.record(value, field, {"counts", "source"})
         where = field + ".counts"
         counts = schema.items(data["counts"], where, 2, MAX_SET_ANSWERS, schema.integer)
@@ -173,11 +178,13 @@ class Anchor:
 
     def to_json(self) -> dict[str, Any]:
         """Return the anchor in its JSON form."""
+        if self.repeats is not None:
+            return {"repeats": self.repeats}
         return {"counts": list(self.counts), "source": self.source}
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
-        """The known share of each choice."""
+        """The known share of each choice; () for a repeated question."""
         return tuple(Fraction(count, sum(self.counts)) for count in self.counts)
 
 
@@ -215,6 +222,11 @@ class Question:
     def box_id(self) -> str:
         """Id of the box among those of its question; empty for other questions."""
         return "" if self.box is None else self.id[len(self.box.of) + 1 :]
+
+    @property
+    def is_repeated(self) -> bool:
+        """True if it asks another question a second time, so nothing is estimated about it."""
+        return self.anchor is not None and self.anchor.repeats is not None
 
     @property
     def asks_number(self) -> bool:
@@ -320,12 +332,14 @@ class Question:
         if self.anchor is None:
             return
         # What is known of all people says nothing about those who are asked, or who want to answer.
-        if self.box or self.ask_if or any(choice.role for choice in self.choices):
+        is_repeated = self.anchor.repeats is not None
+        if self.box or self.ask_if or any(one.role for one in self.choices if not is_repeated):
             raise schema.reject(
                 "a question with an anchor is asked of everybody, and all its choices are answers",
                 field,
             )
-        if len(self.anchor.counts) != len(self.choices) or not any(self.anchor.counts):
+        counts = self.anchor.counts
+        if not is_repeated and (len(counts) != len(self.choices) or not any(counts)):
             raise schema.reject("expected a count for each choice, not all 0", field + ".counts")
 
     def _require_box(self, box: Box, field: str) -> None:
@@ -398,6 +412,7 @@ def require_rules(questions: Iterable[Question]) -> None:
                 raise schema.reject("expected choices of an earlier question", question.id)
             if question.box is None and all(c.role != NOT_APPLICABLE for c in question.choices):
                 raise schema.reject(_NO_SKIPPED, question.id)
+        _require_repeated(question, earlier)
         earlier[question.id] = question
     # Python and JavaScript check in this order, so that both raise the same one of several errors.
     seen = set(earlier)
@@ -410,6 +425,16 @@ def require_rules(questions: Iterable[Question]) -> None:
             )
         seen.add(name)
         _require_group(name, tuple(group))
+
+
+def _require_repeated(question: Question, earlier: Mapping[str, Question]) -> None:
+    """Raise DocumentRejected unless a repeated question has the choices of one asked of everybody."""
+    if question.anchor is None or question.anchor.repeats is None:
+        return
+    first = earlier.get(question.anchor.repeats)
+    ids = [choice.id for choice in question.choices]
+    if first is None or first.box or first.ask_if or [one.id for one in first.choices] != ids:
+        raise schema.reject("expected an earlier question with the same choices", question.id)
 
 
 def _require_group(name: str, questions: Sequence[Question]) -> None:

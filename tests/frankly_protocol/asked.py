@@ -62,6 +62,7 @@ SIGNS = (
     box("signs", "untold", "no_answer", _IF_HARD),
     box("signs", "skipped", "not_applicable", _IF_HARD),
 )
+SIGNS_ALWAYS = tuple(replace(one, ask_if=None) for one in SIGNS)
 DRUGS = (box("drugs", "beer"), box("drugs", "weed"))
 QUESTIONS = (AGE, WORK, STRESS, *SIGNS, *DRUGS)
 
@@ -207,11 +208,26 @@ INVALID_EDITS: list[tuple[str, Any, str]] = [
     _fault("work", "anchor.source", {"en": "Census of 2022"}),
     _fault("work", "anchor.source", "a\u202eb"),
     _fault("work", "anchor.source", "x" * 4001),
+    _fault("work", "anchor", {"repeats": None}, "@.anchor.repeats"),
+    _fault("work", "anchor", {"repeats": ""}, "@.anchor.repeats"),
+    _fault("work", "anchor", {"repeats": "Age"}, "@.anchor.repeats"),
+    _fault("work", "anchor", {"repeats": ["age"]}, "@.anchor.repeats"),
+    _fault("work", "anchor", {"repeats": "x" * 65}, "@.anchor.repeats"),
+    _fault("work", "anchor.repeats", "age", "@.anchor.counts"),
+    _fault("work", "anchor", {"counts": [2, 3], "repeats": "age"}, "@.anchor.counts"),
+    _fault("work", "anchor", {"repeats": "age", "source": "Census"}, "@.anchor.source"),
+    _fault("work", "anchor", {"repeats": "age"}, "work"),
+    _fault("work", "anchor", {"repeats": "work"}, "work"),
+    _fault("work", "anchor", {"repeats": "stress"}, "work"),
+    _fault("work", "anchor", {"repeats": "drugs-beer"}, "work"),
+    _fault("work", "anchor", {"repeats": "absent"}, "work"),
     _fault("work", "choices.1.role", "no_answer", "@.anchor"),
     _fault("work", "ask_if", {"question": "age", "choices": ["old"]}, "@.anchor"),
     _fault("age", "anchor", {"counts": [1, 1, 1, 1], "source": "Census"}),
     _fault("stress", "anchor", {"counts": [1, 1, 1, 0], "source": "Census"}),
+    _fault("stress", "anchor", {"repeats": "age"}),
     _fault("drugs-beer", "anchor", {"counts": [9, 1], "source": "Census"}),
+    _fault("drugs-beer", "anchor", {"repeats": "work"}),
     ("strata", [WORK.to_json()], "strata[0]"),
     (
         "strata",
@@ -283,3 +299,38 @@ OTHERS: list[tuple[tuple[Question, ...], str]] = [
     ((*DRUGS, question("drugs", "no", "yes")), "drugs"),
     ((replace(DRUGS[0], box=replace(DRUGS[0].box, role="no_answer")),), "drugs"),  # type: ignore[type-var]
 ]
+
+
+def again(first: Question, name: str = "again", **changes: Any) -> Question:
+    """Return the question that asks another one a second time."""
+    changes = {"anchor": Anchor(repeats=first.id), "wanted": None, **changes}
+    return replace(first, **{"id": name, "text": {"en": f"Again: {name}?"}, **changes})
+
+
+_NO, _YES = WORK.choices
+_FLIPPED = again(WORK, choices=(_YES, _NO))
+REPEATED: list[tuple[tuple[Question, ...], str | None]] = [
+    ((WORK, again(WORK)), None),
+    ((AGE, again(AGE)), None),
+    ((AGE, *DRUGS, WORK, *SIGNS_ALWAYS, again(WORK)), None),
+    ((WORK, again(WORK), again(WORK, "third")), None),
+    ((WORK, again(WORK), again(again(WORK), "third")), None),
+    ((WORK, STRESS, again(WORK, choices=(replace(_NO, label={"en": "not"}), _YES))), None),
+    # The same ids; what else a choice has may differ.
+    ((AGE, again(AGE, choices=tuple(Choice(one.id, one.label) for one in AGE.choices))), None),
+    ((again(WORK),), "again"),
+    ((again(WORK), WORK), "again"),
+    ((WORK, again(again(WORK))), "again"),
+    ((AGE, again(AGE, choices=AGE.choices[:3])), "again"),
+    ((WORK, _FLIPPED), "again"),
+    ((WORK, again(WORK, choices=(*WORK.choices, Choice("maybe", {"en": "maybe"})))), "again"),
+    ((WORK, again(WORK, choices=(_NO, replace(_YES, id="yes_")))), "again"),
+    ((*DRUGS, again(DRUGS[0], box=None)), "again"),
+    ((*DRUGS, again(WORK, anchor=Anchor(repeats="drugs"))), "again"),
+    ((WORK, STRESS, again(STRESS, ask_if=None)), "again"),
+    # The first of several faults, in the order of the document; boxes come last.
+    ((again(WORK), STRESS), "again"),
+    ((STRESS, again(WORK)), "stress"),
+    ((DRUGS[0], WORK, _FLIPPED, DRUGS[1]), "again"),
+]
+"""Questions of which one is asked a second time, and the question at which they are refused."""

@@ -18,8 +18,10 @@ from tests.frankly_protocol.asked import (
     FAULTS,
     OTHERS,
     QUESTIONS,
+    REPEATED,
     WORK,
     Edit,
+    again,
     asked,
     form,
 )
@@ -82,8 +84,43 @@ def test_no_anchor_stands_beside_an_instructed_item(number: int) -> None:
         assert reason in error.detail
 
 
+@pytest.mark.parametrize(("questions", "field"), REPEATED)
+def test_a_question_repeats_an_earlier_one_of_everybody_with_the_same_choices(
+    questions: tuple[Question, ...], field: str | None
+) -> None:
+    if field is None:
+        document = survey(form(*questions))
+        assert SurveyDocument.parse(document.payload()) == document
+        return
+    error = refusal(DocumentRejected, survey, form(*questions))
+    assert (error.reason, error.field) == ("schema", field)
+
+
+def test_the_question_that_is_repeated_may_be_in_an_earlier_block_and_is_randomised() -> None:
+    first, second = form(WORK), replace(form(again(WORK)), id="second")
+    document = survey(first, second)
+    assert json.loads(document.payload())["blocks"][1]["questions"][0]["anchor"] == {
+        "repeats": "work"
+    }
+    assert document.questions["again"].anchor == Anchor(repeats="work")
+    refused = refusal(DocumentRejected, replace, document, blocks=(second, first))
+    assert (refused.reason, refused.field) == ("schema", "again")
+    public = replace(WORK, wanted=None, anchor=None)
+    refused = refusal(DocumentRejected, replace, document, blocks=(second,), strata=(public,))
+    assert (refused.reason, refused.field) == ("schema", "again")
+
+
+def test_no_question_is_repeated_beside_an_instructed_item() -> None:
+    first = replace(WORK, anchor=None)
+    item = with_item(survey(form(first)))
+    refused = refusal(DocumentRejected, replace, item, blocks=(form(first, again(first)),))
+    assert (refused.reason, refused.field) == ("schema", "instructed")
+    assert "keep one" in refused.detail
+
+
 def test_the_known_share_of_a_choice_is_its_count_divided_by_their_sum() -> None:
     assert Anchor((11, 0, 1), "births").shares == (Fraction(11, 12), 0, Fraction(1, 12))
+    assert Anchor(repeats="work").shares == ()
 
 
 @pytest.mark.parametrize(

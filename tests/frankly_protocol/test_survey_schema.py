@@ -16,7 +16,7 @@ from frankly_protocol.errors import FranklyError
 from frankly_protocol.mechanisms import BLOCK_KINDS, SubsetMechanism, UnaryMechanism
 from jsonschema import Draft202012Validator
 
-from tests.frankly_protocol.asked import INVALID_EDITS, asked
+from tests.frankly_protocol.asked import INVALID_EDITS, REPEATED, asked
 from tests.frankly_protocol.every_kind import documents
 from tests.frankly_protocol.limits import LIMITS, PAYLOAD
 from tests.frankly_protocol.samples import at, ldp_block, put, question, survey
@@ -32,7 +32,7 @@ NAMES = (["low", "mid"], "low", "absent", "a\u202eb")
 """Values with an unknown name or an unsafe character, which a schema cannot detect either."""
 WRONG = re.compile(
     r"\.(role|from|score|unless|ask_if|wanted|figure|scale|numbers(\[.\])?"
-    r"|anchor|counts(\[.\])?|source|shares)$|strata"
+    r"|anchor|counts(\[.\])?|source|shares|repeats)$|strata"
 )
 """Fields that are wrong by themselves; a schema cannot check that fields agree with each other."""
 OF_CHOICES = ("mean", ["1", "0", "2"], [2, 3, 0])
@@ -67,7 +67,9 @@ def test_every_document_fits(name: str) -> None:
 
 
 def test_a_document_with_every_kind_of_question_fits() -> None:
-    VALIDATOR.validate(json.loads(asked().payload()))
+    repeated = (questions for questions, field in REPEATED if field is None)
+    for questions in ((), *repeated):
+        VALIDATOR.validate(json.loads(asked(*questions).payload()))
 
 
 @pytest.mark.parametrize("name", LIMITS)

@@ -100,9 +100,23 @@ def known_beforehand(told: Told, text: str, source: str) -> None:
 
 
 def known_shares(told: Told) -> list[tuple[str, str]]:
-    """Return the text of each question that has an anchor, and the anchor's source."""
+    """Return the text of each question whose shares are known, and their source."""
     asked = [one for block in told.document.blocks for one in block.questions]
-    return [(one.text["en"], one.anchor.source) for one in asked if one.anchor is not None]
+    return [
+        (one.text["en"], one.anchor.source)
+        for one in asked
+        if one.anchor is not None and one.anchor.counts
+    ]
+
+
+def asked_again(told: Told, text: str) -> None:
+    assert text in repeated_questions(told)
+
+
+def repeated_questions(told: Told) -> list[str]:
+    """Return the text of each question that asks an earlier one a second time."""
+    asked = [one for block in told.document.blocks for one in block.questions]
+    return [one.text["en"] for one in asked if one.anchor is not None and one.anchor.repeats]
 
 
 def names_of(block: Block) -> list[str]:
@@ -757,6 +771,11 @@ REPORT: tuple[tuple[str, Check], ...] = (
         r"answer at random; it changes nothing about how your answer is sent\.",
         known_beforehand,
     ),
+    (
+        r"“([^”]*)” is asked a second time\. Whether both answers are the same shows how many people "
+        r"answer at random; it changes nothing about how your answers are sent\.",
+        asked_again,
+    ),
     (r"Your invitation is sent with the report, unchanged\.\D*", _no_number),
     (r"Your token is sent with the report, unchanged\.\D*", _no_number),
     (r"“Given your public answers” means: \D*", _no_number),
@@ -840,6 +859,8 @@ def require_complete(told: Told, lines: Sequence[str]) -> None:
     assert told_shares == len(known_shares(told))
     for _, source in known_shares(told):
         assert any(f"({source})" in line for line in lines)
+    repeated = [line for line in lines if "is asked a second time" in line]
+    assert [line[1 : line.index("”")] for line in repeated] == repeated_questions(told)
     for block, told_block in zip(document.blocks, told.explanation.blocks, strict=True):
         assert told_block.words.count("From this alone, ") + told_block.words.count(
             "From this alone, given"

@@ -252,6 +252,23 @@ def test_every_anchor_is_listed_in_the_order_of_the_document() -> None:
             for i, (one, line) in enumerate(zip(sources, listed, strict=True))] == [True] * 3  # fmt: skip
 
 
+def test_a_repeated_question_is_listed_and_nothing_else_changes() -> None:
+    first, again = question("tired", "no", "yes"), question("sleepy", "no", "yes")
+    plain = survey(form(first), replace(form(again), id="last"))
+    repeated = replace(again, anchor=Anchor(repeats="tired"))
+    document = survey(form(first), replace(form(repeated), id="last"))
+    explanation, without = explain(document), explain(plain)
+    sentence = (
+        "“sleepy?” is asked a second time. Whether both answers are the same shows how many people "
+        "answer at random; it changes nothing about how your answers are sent."
+    )
+    assert sentence in explanation.details[0].paragraphs
+    assert "known beforehand" not in str(explanation)
+    added = str(explanation).replace(f"{sentence}\n\n", "")
+    assert added.replace(document.digest, plain.digest) == str(without)
+    assert explanation.form_nats == without.form_nats
+
+
 def test_for_a_missing_language_the_documents_first_is_used() -> None:
     document = replace(
         survey(ldp_block()), languages=("de", "en"), title={"de": "Eine Umfrage", "en": "A survey"}

@@ -191,7 +191,9 @@ def _anchors_of_others(document: SurveyDocument, language: str, texts: Texts) ->
     questions = list(document.questions.values())
     *_, last = (one.text[language] for one in questions)
     return [
-        texts.say("anchor", question=last, source=one.anchor.source)
+        texts.say(
+            "repeated" if one.anchor.repeats else "anchor", question=last, source=one.anchor.source
+        )
         for one in questions
         if one.anchor
     ]
@@ -211,6 +213,10 @@ FAULTS: dict[str, tuple[str, Any]] = {
     "an anchor of another question": (
         "frankly_protocol.explanation.explain._anchors",
         _anchors_of_others,
+    ),
+    "a repeated question as one with known shares": (
+        "frankly_protocol.explanation.catalogue.Texts.say",
+        _of_another("repeated", "anchor"),
     ),
     "ratios rounded down": ("frankly_protocol.explanation.promised.times", _down),
     "chances rounded down": ("frankly_protocol.explanation.promised.percent_up", percent),

@@ -176,10 +176,12 @@ def test_scripts_name_known_problems_only() -> None:
 def test_a_survey_of_the_kit_may_have_anchors(tmp_path: Path) -> None:
     document = make_survey(
         {"smokes": ["no", "yes"]},
-        drawn={"born": ["early", "late"], "eats": ["a", "b"]},
-        anchors={"smokes": (3, 1), "born": (1, 1)},
+        drawn={"born": ["early", "late"], "eats": ["a", "b"], "birth": ["early", "late"]},
+        anchors={"smokes": (3, 1), "born": (1, 1), "birth": "born"},
     )
     counts = {name: one.anchor and one.anchor.counts for name, one in document.questions.items()}
-    assert counts == {"smokes": (3, 1), "born": (1, 1), "eats": None}
+    assert counts == {"smokes": (3, 1), "born": (1, 1), "eats": None, "birth": ()}
     with FakeServer(document).open(tmp_path / "s.db") as client:
-        assert "“born?” is known beforehand (A source for tests)" in str(client.survey.explain())
+        said = str(client.survey.explain())
+    assert "“born?” is known beforehand (A source for tests)" in said
+    assert "“birth?” is asked a second time" in said

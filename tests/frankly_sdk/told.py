@@ -49,14 +49,23 @@ def dressed(document: SurveyDocument, rng: Random) -> SurveyDocument:
 
 def _anchored(document: SurveyDocument, rng: Random) -> SurveyDocument:
     """Return the document with anchors of some of the questions that may have one."""
-    blocks = []
+    blocks, earlier = [], dict[tuple[str, ...], str]()
     for block in document.blocks:
         asked = []
         for i, one in enumerate(block.questions):
-            is_open = not (one.box or one.ask_if or any(choice.role for choice in one.choices))
+            is_of_all = not (one.box or one.ask_if)
+            is_open = is_of_all and not any(choice.role for choice in one.choices)
             counts = tuple(rng.randrange(10) + (x == 0) for x in range(len(one.choices)))
             anchor = Anchor(counts, f"Table {block.id}-{i} of 2022")
-            asked.append(replace(one, anchor=anchor) if is_open and rng.random() < 0.3 else one)
+            ids = tuple(choice.id for choice in one.choices)
+            if is_open and rng.random() < 0.3:
+                asked.append(replace(one, anchor=anchor))
+            elif is_of_all and ids in earlier and rng.random() < 0.4:
+                asked.append(replace(one, anchor=Anchor(repeats=earlier[ids])))
+            else:
+                asked.append(one)
+            if is_of_all:
+                earlier[ids] = one.id
         blocks.append(replace(block, questions=tuple(asked)))
     return replace(document, blocks=tuple(blocks))
 

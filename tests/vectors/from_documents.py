@@ -85,13 +85,6 @@ ANCHORS: dict[str, tuple[str, Any, int | None]] = {
     "an anchor": (ANCHOR, KNOWN, None),
     "an anchor of a choice that nobody makes": (ANCHOR, KNOWN | {"counts": [0, 1]}, None),
     "an anchor that counts nobody": (ANCHOR, KNOWN | {"counts": [0, 0]}, 4),
-    "an anchor with a count too many": (ANCHOR, KNOWN | {"counts": [11, 1, 1]}, 4),
-    "an anchor of a question with a rule": (
-        "blocks.0.questions.0",
-        json.loads(PLAIN.payload())["blocks"][0]["questions"][0]
-        | {"anchor": KNOWN, "ask_if": {"question": "affair", "choices": ["yes"]}},
-        4,
-    ),
     "an anchor of a public question": (
         "strata",
         [
@@ -107,8 +100,11 @@ ANCHORS: dict[str, tuple[str, Any, int | None]] = {
 }
 FORM = "blocks.0.components.0."
 COVER = FORM + "pools.1.cover"
+SECOND = "blocks.0.questions.2.anchor"
 FORMS: dict[str, tuple[str, Any, int | None]] = {
     "a form": ("title.en", "A form", None),
+    "a question asked a second time": (SECOND, {"repeats": "form-1"}, None),
+    "a question asked a second time with other choices": (SECOND, {"repeats": "form-0"}, 4),
     "a form with sets of two answers": (COVER, 2, None),
     "a form whose sets have other weights": (COVER + ".0.1", 3, None),
     "a form with another score": (FORM + "pools.0.score", 1, None),

@@ -23,6 +23,8 @@ def require_ways(questions: list[Question]) -> None:
         rule = question.get("ask_if")
         if rule is not None and not _is_rule(rule, question, questions[:i]):
             raise Refused("4")
+        if not _is_repetition(question, questions[:i]):
+            raise Refused("4")
     boxed = [list(boxes) for of, boxes in groupby(questions, _of) if of is not None]
     names = [boxes[0]["box"]["of"] for boxes in boxed]
     if len(set(names)) < len(names) or set(names) & {question["id"] for question in questions}:
@@ -88,14 +90,27 @@ def _is_figure(question: Question) -> bool:
 def _is_anchor(question: Question) -> bool:
     if "anchor" not in question:
         return True
+    if {"box", "ask_if"} & set(question):
+        return False
+    if "repeats" in question["anchor"]:
+        return True
     counts, choices = question["anchor"]["counts"], question["choices"]
     return (
-        not {"box", "ask_if"} & set(question)
-        and not any("role" in choice for choice in choices)
+        not any("role" in choice for choice in choices)
         and len(counts) == len(choices)
         and sum(counts) > 0
         and not _UNSAFE.search(question["anchor"]["source"])
     )
+
+
+def _is_repetition(question: Question, earlier: list[Question]) -> bool:
+    if "repeats" not in question.get("anchor", {}):
+        return True
+    asked_of_all = {one["id"]: one for one in earlier if not {"box", "ask_if"} & set(one)}
+    first = asked_of_all.get(question["anchor"]["repeats"], {"choices": []})
+    return [choice["id"] for choice in first["choices"]] == [
+        choice["id"] for choice in question["choices"]
+    ]
 
 
 def _is_rule(rule: dict[str, Any], question: Question, earlier: list[Question]) -> bool:

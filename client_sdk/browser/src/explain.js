@@ -41,7 +41,7 @@ export function explain(
       say("made_here"),
       survey.strata.length && say("public_answers", { questions: survey.strata.map((q) => q.text[chosen]).join("; ") }),
       survey.instructed && say("instructed", { question: survey.instructed.text[chosen] }),
-      ...anchors.map(({ text, anchor }) => say("anchor", { question: text[chosen], source: /** @type {import("./survey.js").Anchor} */ (anchor).source })),
+      ...anchors.map(({ text, anchor }) => say(anchor?.repeats ? "repeated" : "anchor", { question: text[chosen], source: anchor?.source })),
       survey.token && say(survey.token.key === null ? "invite" : "rsa-pss"),
     ],
     questions: blocks.map((block) => block.words),

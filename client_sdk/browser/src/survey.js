@@ -12,7 +12,7 @@ import { ClockError } from "./errors.js";
  * @typedef {{of: string, text: Words, label: Words, role?: string}} Box
  * @typedef {{question: string, choices: string[]}} Rule
  * @typedef {{figure: string, numbers?: string[]}} Wanted
- * @typedef {{counts: number[], source: string}} Anchor what is known beforehand of all people's answers: a count for each choice
+ * @typedef {{counts?: number[], source?: string, repeats?: string}} Anchor what is known beforehand of all people's answers, a count for each choice; or the earlier question that is repeated
  * @typedef {{id: string, text: Words, choices: Choice[], box?: Box, ask_if?: Rule, wanted?: Wanted, anchor?: Anchor}} Question
  * @typedef {Question & {answer: string}} Instructed an item that asks for one given choice; a report tells only whether it was made
  * @typedef {number[][]} Table counts [s][x]; if the answer itself is the secret, a single row or a diagonal table

@@ -99,6 +99,7 @@ const TEXTS = {
   no_figure: "expected mean of scores, distribution, or contrast with a number for each choice, and no box",
   anchor_of_all: "a question with an anchor is asked of everybody, and all its choices are answers",
   anchor_counts: "expected a count for each choice, not all 0",
+  no_repeated: "expected an earlier question with the same choices",
   only_roles: "expected a choice or a box that is an answer",
   not_all: (name) => `expected ${name} in every choice without a role, or in none`,
   order_of_ranges: "expected ranges in increasing order",

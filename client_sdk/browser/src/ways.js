@@ -20,6 +20,7 @@ const score = matching(/^(?!-0$)-?(0|[1-9]\d{0,8})(\.\d{0,5}[1-9])?$/, "no_score
 const figure = matching(/^(mean|distribution|contrast)$/, "no_figure");
 /** Readers of a choice's fields that may be left out. */
 export const CHOICE = { role, from: integer(-Number.MAX_SAFE_INTEGER), score };
+const known = object({ counts: list(2, 1000, integer()), source: text() }), repeated = object({ repeats: identifier });
 /** Readers of a question's fields that may be left out. */
 export const QUESTION = {
   box: object({ of: identifier, text: words, label: words }, [], { role }),
@@ -30,7 +31,7 @@ export const QUESTION = {
       return value;
     },
   }, [], { numbers: list(2, 1000, score) }),
-  anchor: object({ counts: list(2, 1000, integer()), source: text() }),
+  anchor: (/** @type {any} */ value, /** @type {string} */ path) => (value?.repeats === undefined ? known : repeated)(value, path),
 };
 
 /** Throw if two entries have the same role, if all have one, or if a rule can skip the question and no entry has the role for that. */
@@ -52,22 +53,26 @@ export function requireForm(/** @type {Question} */ { id, choices, box, ask_if: 
   if (wanted && (box || (wanted.figure === "mean" && !answers[0].score) || (wanted.numbers ?? choices).length !== choices.length))
     throw reject(under(path, "wanted"), "no_figure");
   if (anchor) {
-    if (box || rule || answers.length !== choices.length) throw reject(under(path, "anchor"), "anchor_of_all");
-    if (anchor.counts.length !== choices.length || !anchor.counts.some(Boolean)) throw reject(under(path, "anchor.counts"), "anchor_counts");
+    const { counts } = anchor;
+    if (box || rule || (counts && answers.length !== choices.length)) throw reject(under(path, "anchor"), "anchor_of_all");
+    if (counts && (counts.length !== choices.length || !counts.some(Boolean))) throw reject(under(path, "anchor.counts"), "anchor_counts");
   }
   if (!box) return;
   if (choices.some((choice, i) => choice.id !== BOX_CHOICES[i] || Object.keys(choice).length > 2)) throw reject(at, "box_choices");
   if (!id.startsWith(`${box.of}-`) || id.length === box.of.length + 1) throw reject(under(path, "id"), "box_id", box.of);
 }
 
-/** Throw unless the boxes of a question are neighbours and rules refer to earlier choices; `questions` : all randomised ones, in the document's order. */
+/** Throw unless boxes of a question are neighbours, rules refer to earlier choices and repeated questions to earlier ones; `questions` : all randomised ones, in the document's order. */
 export function requireRules(/** @type {Question[]} */ questions) {
   /** @type {Map<string, string[]>} */
-  const earlier = new Map();
-  for (const { id, choices, box, ask_if: rule } of questions) {
+  const earlier = new Map(), ofEverybody = new Map();
+  for (const { id, choices, box, ask_if: rule, anchor } of questions) {
+    const ids = choices.map((choice) => choice.id);
     if (rule && !rule.choices.every((choice) => earlier.get(rule.question)?.includes(choice))) throw reject(id, "no_earlier");
     if (!box) requireRoles(choices, rule, id);
-    earlier.set(id, choices.map((choice) => choice.id));
+    if (anchor?.repeats && ofEverybody.get(anchor.repeats) !== ids.join()) throw reject(id, "no_repeated");
+    earlier.set(id, ids);
+    if (!box && !rule) ofEverybody.set(id, ids.join());
   }
   const names = new Set(earlier.keys());
   for (const group of groupsOf(questions)) {

@@ -115,6 +115,7 @@ export const texts = {
     "public_answers": "Diese Antworten werden so gesendet, wie Sie sie geben, ohne Zufall: {questions}",
     "instructed": "Ein Punkt, „{question}“, verlangt eine bestimmte Antwort. Gesendet wird nur, ob Sie sie gewählt haben, und das ohne Zufall. Daran zeigt sich, wie viele Leute antworten, ohne zu lesen.",
     "anchor": "Wie alle Leute zusammen auf „{question}“ antworten, ist vorher bekannt ({source}). Daran zeigt sich, wie viele Leute aufs Geratewohl antworten; daran, wie Ihre Antwort gesendet wird, ändert es nichts.",
+    "repeated": "Die Frage „{question}“ wird ein zweites Mal gestellt. Ob beide Antworten gleich sind, zeigt, wie viele Leute aufs Geratewohl antworten; daran, wie Ihre Antworten gesendet werden, ändert es nichts.",
     "invite": "Ihre Einladung wird unverändert mitgesendet: Wer sie ausgegeben hat, kann daran erkennen, welches Zufallsergebnis von Ihnen ist.",
     "rsa-pss": "Ihre Marke wird unverändert mitgesendet; sie wurde ungesehen unterschrieben und zeigt deshalb nicht, wer sie bekommen hat.",
     "sent": "Gesendet wird, einmal, mit Leerzeichen auf {n} Byte aufgefüllt: {report}",

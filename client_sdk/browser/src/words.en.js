@@ -115,6 +115,7 @@ export const texts = {
     "public_answers": "These answers are sent as you give them, not randomised: {questions}",
     "instructed": "One item, “{question}”, asks for one given choice. Only whether you chose it is sent, as it is, not randomised. It shows how many people answer without reading.",
     "anchor": "How all people together answer “{question}” is known beforehand ({source}). This shows how many people answer at random; it changes nothing about how your answer is sent.",
+    "repeated": "“{question}” is asked a second time. Whether both answers are the same shows how many people answer at random; it changes nothing about how your answers are sent.",
     "invite": "Your invitation is sent with the report, unchanged. The person who handed it out can tell from it which random result is yours.",
     "rsa-pss": "Your token is sent with the report, unchanged. It was signed without being seen, so it does not show whom it was given to.",
     "sent": "What is sent, once, padded with spaces to {n} bytes: {report}",

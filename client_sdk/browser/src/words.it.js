@@ -115,6 +115,7 @@ export const texts = {
     "public_answers": "Queste risposte si inviano così come lei le dà, senza sorteggio: {questions}",
     "instructed": "Una voce, «{question}», chiede una scelta precisa. Si invia solo l’informazione se l’ha fatta o no, così com’è, senza sorteggio. Mostra quante persone rispondono senza leggere.",
     "anchor": "Si sa già in anticipo come risponde l’insieme delle persone a «{question}» ({source}). Questo mostra quante persone rispondono a caso e non cambia nulla nel modo in cui si invia la sua risposta.",
+    "repeated": "La domanda «{question}» viene posta una seconda volta. Il fatto che le due risposte siano uguali o no mostra quante persone rispondono a caso e non cambia nulla nel modo in cui si inviano le sue risposte.",
     "invite": "Il suo invito si invia invariato con il rapporto: chi l’ha consegnato può riconoscere quale risultato casuale è il suo.",
     "rsa-pss": "Il suo gettone si invia invariato con il rapporto; è stato firmato senza essere visto, quindi non mostra a chi è stato dato.",
     "sent": "Ciò che si invia, una sola volta, completato con spazi fino a {n} byte: {report}",

@@ -115,6 +115,7 @@ export const texts = {
     "public_answers": "Deze antwoorden worden verstuurd zoals u ze geeft, zonder loting: {questions}",
     "instructed": "Eén onderdeel, “{question}”, vraagt om één bepaalde keuze. Alleen of u die hebt gemaakt, wordt verstuurd, ongewijzigd, zonder loting. Het laat zien hoeveel mensen antwoorden zonder te lezen.",
     "anchor": "Hoe alle mensen samen op “{question}” antwoorden, is vooraf bekend ({source}). Dat laat zien hoeveel mensen zomaar iets antwoorden; het verandert niets aan de manier waarop uw antwoord wordt verstuurd.",
+    "repeated": "De vraag “{question}” wordt een tweede keer gesteld. Of beide antwoorden gelijk zijn, laat zien hoeveel mensen zomaar iets antwoorden; het verandert niets aan de manier waarop uw antwoorden worden verstuurd.",
     "invite": "Uw uitnodiging wordt onveranderd meegestuurd: wie haar heeft uitgedeeld, kan eraan zien welke toevallige uitkomst van u is.",
     "rsa-pss": "Uw bewijs wordt onveranderd meegestuurd; het is ongezien ondertekend en toont dus niet aan wie het is gegeven.",
     "sent": "Wat één keer wordt verstuurd, met spaties aangevuld tot {n} bytes: {report}",

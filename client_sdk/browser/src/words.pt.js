@@ -115,6 +115,7 @@ export const texts = {
     "public_answers": "Estas respostas são enviadas como você as dá, sem sorteio: {questions}",
     "instructed": "Um item, “{question}”, pede uma escolha determinada. É enviada apenas a informação sobre se você a fez ou não, tal como é, sem sorteio. Isso mostra quantas pessoas respondem sem ler.",
     "anchor": "Já se sabe de antemão como o conjunto das pessoas responde a “{question}” ({source}). Isso mostra quantas pessoas respondem ao acaso e não muda nada na forma como a sua resposta é enviada.",
+    "repeated": "A pergunta “{question}” é feita uma segunda vez. O fato de as duas respostas serem iguais ou não mostra quantas pessoas respondem ao acaso e não muda nada na forma como as suas respostas são enviadas.",
     "invite": "O seu convite é enviado sem alteração com o relatório: quem o entregou pode reconhecer nele qual resultado aleatório é o seu.",
     "rsa-pss": "A sua ficha é enviada sem alteração com o relatório; ela foi assinada sem ser vista e por isso não mostra a quem foi dada.",
     "sent": "O que é enviado, uma única vez, completado com espaços até {n} bytes: {report}",

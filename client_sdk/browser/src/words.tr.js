@@ -115,6 +115,7 @@ export const texts = {
     "public_answers": "Bu yanıtlar verdiğiniz gibi, rastgeleleştirilmeden gönderilir: {questions}",
     "instructed": "Bir madde, “{question}”, belirli bir seçeneği ister. Yalnızca onu seçip seçmediğiniz, olduğu gibi, rastgeleleştirilmeden gönderilir. Bu, kaç kişinin okumadan yanıtladığını gösterir.",
     "anchor": "Bütün insanların birlikte “{question}” sorusunu nasıl yanıtladığı önceden bilinir ({source}). Bu, kaç kişinin gelişigüzel yanıtladığını gösterir; yanıtınızın nasıl gönderildiğini hiç değiştirmez.",
+    "repeated": "“{question}” sorusu ikinci kez sorulur. İki yanıtın aynı olup olmaması kaç kişinin gelişigüzel yanıtladığını gösterir; yanıtlarınızın nasıl gönderildiğini hiç değiştirmez.",
     "invite": "Davetiniz raporla birlikte değiştirilmeden gönderilir: onu dağıtan kişi, hangi rastgele sonucun size ait olduğunu ondan anlayabilir.",
     "rsa-pss": "Jetonunuz raporla birlikte değiştirilmeden gönderilir; görülmeden imzalandığı için kime verildiğini göstermez.",
     "sent": "Bir kez gönderilen, boşluklarla {n} bayta tamamlanmış içerik: {report}",

@@ -33,7 +33,7 @@ def make_survey(
     drawn: Questions | None = None,
     strata: Questions | None = None,
     instructed: Questions | None = None,
-    anchors: Mapping[str, Sequence[int]] | None = None,
+    anchors: Mapping[str, Sequence[int] | str] | None = None,
     clock: Clock | None = None,
     survey_id: str | None = None,
     token: TokenRule | None = None,
@@ -47,8 +47,8 @@ def make_survey(
         chance, and asks only that one.
     strata : public questions, answered in the clear.
     instructed : one item, which asks for the first of its choices.
-    anchors : id of a question → known count of each of its choices, among all people; not beside
-        `instructed`.
+    anchors : id of a question → known count of each of its choices, among all people, or the id of
+        the earlier question that it asks a second time; not beside `instructed`.
     survey_id : 32 hex digits, random by default.
     token : the token rule of the survey; with ``TokenRule("invite")`` any 32 bytes in base64url are
         a valid token, which can be used once.
@@ -109,14 +109,18 @@ def _question(name: str, choices: Sequence[str]) -> Question:
     )
 
 
-def _anchored(block: Block, anchors: Mapping[str, Sequence[int]]) -> Block:
+def _anchored(block: Block, anchors: Mapping[str, Sequence[int] | str]) -> Block:
     questions = tuple(
-        replace(one, anchor=Anchor(tuple(anchors[one.id]), "A source for tests"))
-        if one.id in anchors
-        else one
+        replace(one, anchor=_anchor(anchors[one.id])) if one.id in anchors else one
         for one in block.questions
     )
     return replace(block, questions=questions)
+
+
+def _anchor(known: Sequence[int] | str) -> Anchor:
+    if isinstance(known, str):
+        return Anchor(repeats=known)
+    return Anchor(tuple(known), "A source for tests")
 
 
 def _block(name: str, choices: Sequence[str], epsilon: str) -> Block:

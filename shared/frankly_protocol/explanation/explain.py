@@ -356,10 +356,11 @@ def _public(document: SurveyDocument, language: str, texts: Texts) -> str:
 
 
 def _anchors(document: SurveyDocument, language: str, texts: Texts) -> Iterator[str]:
-    """Yield a sentence for each question whose answers are known beforehand, of all people together."""
+    """Yield a sentence for each question that has an anchor: known shares, or an earlier question."""
     for one in document.questions.values():
         if one.anchor is not None:
-            yield texts.say("anchor", question=one.text[language], source=one.anchor.source)
+            name = "anchor" if one.anchor.repeats is None else "repeated"
+            yield texts.say(name, question=one.text[language], source=one.anchor.source)
 
 
 def _example(document: SurveyDocument) -> bytes:

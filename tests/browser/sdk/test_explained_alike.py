@@ -22,7 +22,7 @@ from tests.browser.sdk import reports
 from tests.browser.sdk.test_instructed import CHECK
 from tests.browser.sdk.test_same_as_python import DOCUMENTS, FORMS
 from tests.browser.sdk.wire import program
-from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS, asked, form
+from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS_ALWAYS, asked, form
 from tests.frankly_protocol.audit.definitions import LARGE_FORMS
 from tests.frankly_protocol.every_kind import form_block
 from tests.frankly_protocol.samples import ldp_block, question, survey
@@ -33,7 +33,6 @@ from tests.frankly_sdk.told import Told
 
 pytestmark = pytest.mark.usefixtures("shared_page")
 EXPLAIN = program("explain")
-SIGNS_ALWAYS = [replace(box, ask_if=None) for box in SIGNS]
 
 
 def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
@@ -191,6 +190,7 @@ ANCHORED = [
             AGE,
             *DRUGS,
             replace(question("born", "early", "late"), anchor=Anchor((1, 0), _SOURCES[1])),
+            replace(question("{source}", "no", "yes"), anchor=Anchor(repeats="affair"), id="again"),
         ),
     )
 ]

@@ -21,6 +21,7 @@ from tests.frankly_protocol.asked import (
     DRUGS,
     OTHERS,
     QUESTIONS,
+    REPEATED,
     SETTLED,
     SIGNS,
     UNSETTLED,
@@ -46,6 +47,7 @@ EDGES: list[tuple[str, Any, Any]] = [
     (WORK_AT, ["0"] * 1000, ["0"] * 1001),  # too many for the question, too many for any question
     (ANCHOR_AT + "counts", [0, 2**53 - 1], [0, 2**53]),
     (ANCHOR_AT + "counts", [0, 1], [0, 0]),
+    (ANCHOR_AT[:-1], {"repeats": "a" * 64}, {"repeats": "a" * 65}),
     (ANCHOR_AT + "source", "\U0001f600" * 4000, "\U0001f600" * 4001),
 ]
 
@@ -65,8 +67,8 @@ def test_limits_equal_those_of_python(page: Page, path: str, last: Any, beyond: 
 
 
 def with_questions(*questions: Question) -> dict[str, Any]:
-    """Return the body of a survey with these questions; its table may not match them."""
-    plain = (question(f"q{i}", "no", "yes") for i in range(len(questions)))
+    """Return the body of a survey with these questions, valid or not."""
+    plain = (question(f"q{i}", *(c.id for c in one.choices)) for i, one in enumerate(questions))
     body: dict[str, Any] = json.loads(survey(form(*plain)).payload())
     body["blocks"][0]["questions"] = [one.to_json() for one in questions]
     return body
@@ -85,11 +87,18 @@ def test_boxes_must_be_adjacent_and_public_questions_plain(page: Page) -> None:
     assert judged_by_browser(page, envelopes) == expected
 
 
+def test_repeated_questions_get_the_same_verdict_from_both_sdks(page: Page) -> None:
+    envelopes = [sealed(canonical.dumps(with_questions(*asked))) for asked, _ in REPEATED]
+    expected = [field and ["document_schema", field] for _, field in REPEATED]
+    assert [verdict(envelope) for envelope in envelopes] == expected
+    assert judged_by_browser(page, envelopes) == expected
+
+
 SWAPS = (
     "no_answer", "not_applicable", "yes", "no", "work", "stress", "signs", "drugs", "signs-pain", "signs-sleep",
     "signs-", "1", "-1", "0.5", "-0", "1.50", "-0.000001", "1234567890", ".5",
     "mean", "distribution", "contrast", {"figure": "mean"}, ["1", "0"],
-    {"counts": [1, 1], "source": "x"}, [0, 0], [1, 2, 3],
+    {"counts": [1, 1], "source": "x"}, [0, 0], [1, 2, 3], {"repeats": "work"}, {"repeats": "age"}, "age",
     -1, 0, 18, 60, 2**53 - 1, 1 - 2**53, -(2**53), True, None,
 )  # fmt: skip
 
