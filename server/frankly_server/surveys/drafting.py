@@ -26,7 +26,7 @@ from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.faults import named
 from frankly_server.forms import part_blocks
 from frankly_server.scales import DesignRows, wanted_figures
-from frankly_server.surveys.anchors import require_telling, require_together
+from frankly_server.surveys.anchors import asks_again, require_telling, require_together
 from frankly_server.surveys.asked import asks_less
 from frankly_server.surveys.definition import (
     FORM_ID,
@@ -172,7 +172,8 @@ def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedFor
         asks_drawn=form.ask != "all",
     )
     for part in part_blocks(block):
-        _require_estimable(part)
+        if not asks_again(part):
+            _require_estimable(part)
         require_telling(part, "form.questions", "leave its field wanted out")
     return DraftedForm(block, designed)
 
@@ -208,6 +209,11 @@ def form_request(form: FormDefinition, epsilon: str, limits: Limits) -> FormRequ
         epsilon=Fraction(epsilon),
         cross_tables=tuple((places[a], places[b]) for a, b in form.cross_tables),
         limits=limits,
+        repeats=tuple(
+            (places[item.question.anchor.repeats], i)
+            for i, item in enumerate(form.items)
+            if item.question.anchor is not None and item.question.anchor.repeats is not None
+        ),
     )
 
 

@@ -17,17 +17,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
 from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
-from frankly_protocol.questions import (
-    NO,
-    ROLES,
-    YES,
-    Anchor,
-    AskIf,
-    Box,
-    Choice,
-    Question,
-    require_rules,
-)
+from frankly_protocol.questions import NO, ROLES, YES, AskIf, Box, Choice, Question, require_rules
 from frankly_protocol.questions import Wanted as WantedFigure
 from pydantic import (
     AfterValidator,
@@ -171,7 +161,8 @@ class QuestionDefinition(ClosedModel):
     left out. scale : every choice has a `score`. number : `ranges` lists the smallest whole number
     of each range instead of `choices`. multi, in a form only : any number of `boxes` can be ticked.
     no_answer, not_applicable : true, or a label, adds a choice with that role at the end. anchor : what is
-    known of all people's answers; see `require_anchors` for the questions that can have one.
+    known of all people's answers, or the question that this one asks again; see `require_anchors` for
+    the questions that can have one.
     """
 
     model_config = ConfigDict(json_schema_extra=_short_form)
@@ -194,7 +185,7 @@ class QuestionDefinition(ClosedModel):
     def for_devices(self) -> Question:
         """Return the question of the signed document."""
         rule = None if self.ask_if is None else AskIf(self.ask_if.question, self.ask_if.choices)
-        known = None if self.anchor is None else Anchor(self.anchor.counts, self.anchor.source)
+        known = None if self.anchor is None else self.anchor.for_devices()
         choices = tuple(map(_choice, self.choices))
         return Question(self.id, self.text, choices, None, rule, None, known)
 

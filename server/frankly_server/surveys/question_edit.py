@@ -46,7 +46,8 @@ class QuestionEdit:
     of a new scale, ("", "") for none. after : id of the question or box whose answer decides whether
     this one is asked, "" if everybody is asked; after_choices : after these choices of it, as
     "question/choice". wanted : "" for the usual figure: the mean of a scale, otherwise the shares.
-    known_source : where the known counts of its choices are published.
+    known_source : where the known counts of its choices are published. repeats : id of the question that
+    this one asks again, "" for none.
     """
 
     id: str
@@ -61,6 +62,7 @@ class QuestionEdit:
     wanted: str = ""
     importance: str = ""
     known_source: str = ""
+    repeats: str = ""
 
 
 def question_of(draft: Draft, question_id: str) -> Draft:
@@ -121,7 +123,8 @@ def edit_of(draft: Draft, question_id: str) -> QuestionEdit:
     listed = question[list_name(question)]
     # The expected counts of a question with boxes are those of no and yes, not of the boxes.
     expected = None if kind == "multi" else question.get("expected")
-    anchor = question.get("anchor", {"counts": (), "source": ""})
+    anchor = question.get("anchor", {})
+    counts = anchor.get("counts")
     contrast, place = question.get("contrast"), place_of(draft, question_id)
     usual = ("shares", "1") if place == "form" else ("", "")
     return QuestionEdit(
@@ -138,7 +141,7 @@ def edit_of(draft: Draft, question_id: str) -> QuestionEdit:
                 contrast[i] if contrast else "",
                 str(expected[i]) if expected else "",
                 question.get("answer") == choice["id"],
-                str(anchor["counts"][i]) if anchor["counts"] else "",
+                str(counts[i]) if counts else "",
             )
             for i, choice in enumerate(listed)
         ),
@@ -147,7 +150,8 @@ def edit_of(draft: Draft, question_id: str) -> QuestionEdit:
         after_choices=tuple(f"{rule['question']}/{one}" for one in rule["choices"]) if rule else (),
         wanted=question.get("wanted", usual[0]),
         importance=question.get("importance", usual[1]),
-        known_source=anchor["source"],
+        known_source=anchor.get("source", ""),
+        repeats=anchor.get("repeats", ""),
     )
 
 
@@ -168,4 +172,23 @@ def sources(draft: Draft, question_id: str | None) -> list[tuple[str, Draft, lis
                     for tag, words in question["text"].items()
                 }
                 found.append((name, text, question["choices"]))
+    return found
+
+
+def repeatable(draft: Draft, question_id: str | None) -> list[Draft]:
+    """Return the earlier questions of the form that a stored question could ask again; none for a new one.
+
+    They have its choices, and everybody is asked them.
+    """
+    if question_id is None:
+        return []
+    question = question_of(draft, question_id)
+    ids = [choice["id"] for choice in question["choices"]]
+    found: list[Draft] = []
+    for one in draft.get("form", {}).get("questions", []):
+        if one["id"] == question_id:
+            break
+        is_plain = not (one.get("boxes") or question.get("boxes") or one.get("ask_if"))
+        if is_plain and [choice["id"] for choice in one["choices"]] == ids:
+            found.append(one)
     return found

@@ -61,7 +61,7 @@ def with_question(
     edited = copy.deepcopy(draft)
     question = {} if question_id is None else question_of(edited, question_id)
     before = None if question_id is None else edit_of(draft, question_id)
-    edit = _with_rule_role(edit, before)
+    edit = _with_rule_role(_without_figures(edit, before), before)
     _require_used(edit, before, draft)
     kept = _kept(edit, question, draft["languages"])
     old = question.get(list_name(question), []) if question else []
@@ -123,6 +123,19 @@ def _with_rule_role(edit: QuestionEdit, before: QuestionEdit | None) -> Question
     """Return the edit with the answer of those whom a new rule leaves out."""
     is_new = edit.after and (before is None or not before.after)
     return replace(edit, roles=edit.roles | {NOT_APPLICABLE}) if is_new else edit
+
+
+def _without_figures(edit: QuestionEdit, before: QuestionEdit | None) -> QuestionEdit:
+    """Return the edit without figures of the draft that a question has no more if it asks one again."""
+    if before is None or before.repeats or not edit.repeats:
+        return edit
+    expected = {row.was: row.expected for row in before.rows}
+    rows = tuple(
+        replace(row, expected="") if row.expected == expected.get(row.was) else row
+        for row in edit.rows
+    )
+    wanted = "shares" if edit.wanted == before.wanted else edit.wanted
+    return replace(edit, wanted=wanted, rows=rows)
 
 
 def _require_used(edit: QuestionEdit, before: QuestionEdit | None, draft: Draft) -> None:
@@ -395,7 +408,8 @@ def _set_figures(question: Draft, edit: QuestionEdit, kept: Sequence[_Kept]) -> 
         for field in ("wanted", "contrast", "importance", "expected", "scores"):
             question.pop(field, None)
         return
-    usual = "mean" if edit.kind == "scale" and "wanted" not in question else "shares"
+    is_new_scale = edit.kind == "scale" and "wanted" not in question
+    usual = "mean" if is_new_scale and not edit.repeats else "shares"
     question["wanted"] = edit.wanted or usual
     question["importance"] = edit.importance or "1"
     lists = ["contrast"] if question["wanted"] == "contrast" else []
@@ -421,8 +435,15 @@ def _can_be_known(edit: QuestionEdit) -> bool:
 def _set_anchor(
     question: Draft, edit: QuestionEdit, kept: Sequence[_Kept], before: QuestionEdit | None
 ) -> None:
-    """Set what is known of all people's answers, or remove it if its numbers are empty."""
+    """Set what is known of all people's answers, or remove it if its numbers are empty.
+
+    Or set the question that this one asks again.
+    """
     question.pop("anchor", None)
+    if _is_repeated(edit, before):
+        _require_repeated(edit, kept)
+        question["anchor"] = {"repeats": edit.repeats}
+        return
     if not _can_be_known(edit) or not any(one.row.known for one in kept):
         was = "" if before is None else before.known_source
         if edit.known_source not in ("", was):
@@ -435,6 +456,50 @@ def _set_anchor(
     _require_known(edit, kept, before)
     counts = [one.row.known for one in kept]
     question["anchor"] = {"counts": counts, "source": edit.known_source}
+
+
+def _is_repeated(edit: QuestionEdit, before: QuestionEdit | None) -> bool:
+    """Return True if the question asks another one again.
+
+    Raises InvalidInput(definition_invalid) if that is chosen where it counts for nothing.
+    """
+    if edit.place == "form" and edit.kind != "multi":
+        return bool(edit.repeats)
+    if edit.repeats not in ("", "" if before is None else before.repeats):
+        raise _invalid(
+            "only a question that is protected together with the other questions, and has no boxes, asks "
+            "one of them again: choose that, or no question here",
+            "repeats",
+        )
+    return False
+
+
+def _require_repeated(edit: QuestionEdit, kept: Sequence[_Kept]) -> None:
+    """Raise InvalidInput(definition_invalid) at a field that contradicts asking a question again."""
+    filled = {f"known[{one.place}]": one.row.known for one in kept} | {
+        "known_source": edit.known_source
+    }
+    for field in filled:
+        if filled[field]:
+            raise _invalid(
+                "of a question that asks another one again no shares are known: clear this, or choose no "
+                "question to ask again",
+                field,
+            )
+    if edit.after:
+        raise _invalid("everybody is asked again: choose everybody", "after")
+    if edit.wanted not in ("", "shares"):
+        raise _invalid(
+            "of a question that asks another one again, only whether both answers are equal is estimated: "
+            "choose the share of each choice",
+            "wanted",
+        )
+    for one in kept:
+        if one.row.expected:
+            raise _invalid(
+                "the expected counts of the question that is asked again count for both: clear these",
+                f"expected[{one.place}]",
+            )
 
 
 def _require_known(edit: QuestionEdit, kept: Sequence[_Kept], before: QuestionEdit | None) -> None:
@@ -532,7 +597,7 @@ def copy_question(draft: Draft, question_id: str) -> Draft:
     duplicate = copy.deepcopy(listed[place])
     used = item_ids(questions_of(edited))
     for question in duplicate.get("questions", [duplicate]):
-        # A copy becomes another question, of which nothing is known.
+        # A copy becomes another question, of which nothing is known, and which asks nothing again.
         question.pop("anchor", None)
         while question["id"] in used or item_ids([question]) & used:
             question["id"] = slug(question["id"], {*used, question["id"]})
@@ -593,6 +658,8 @@ def _rename(draft: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str
             rule["choices"] = [choice_ids.get(choice, choice) for choice in rule["choices"]]
         if rule:
             rule["question"] = names.get(rule["question"], rule["question"])
+        if question.get("anchor", {}).get("repeats") == old_id:
+            question["anchor"]["repeats"] = new_id
     form = draft.get("form", {})
     if "cross_tables" in form:
         form["cross_tables"] = [

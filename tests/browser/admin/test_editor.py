@@ -149,6 +149,30 @@ def test_known_counts_are_shown_where_they_count(desk: Desk) -> None:
     assert (anchor.counts, anchor.source) == ((11, 1, 1), "A report")
 
 
+def test_a_copy_asks_its_question_again(desk: Desk) -> None:
+    page, survey = desk.page, begun(desk)
+    desk.open(f"{survey}/questions")
+    page.get_by_role("button", name="Duplicate Do you smoke?").click()
+    desk.open(f"{survey}/questions/smokes-2")
+    page.get_by_text("what is known, short name").click()
+    again = page.get_by_label("Asks this question again")
+    page.get_by_label("Yes, by itself").check()
+    assert not again.is_visible()
+    page.get_by_label("Yes, together with").check()
+    again.select_option("smokes")
+    desk.check("asked-again")
+    page.get_by_label("Known count of choice 1").evaluate("(cell) => { cell.value = '11'; }")
+    desk.press_refused("Save", 422)
+    assert page.locator(":focus").get_attribute("aria-label") == "Known count of choice 1"
+    page.get_by_label("Known count of choice 1").fill("")
+    desk.press("Save")
+    page.get_by_text("Asks “Do you smoke?” again.").wait_for()
+    form = desk.services.surveys.draft("members").form
+    assert form is not None
+    asked = [one.anchor for one in form.questions if one.id == "smokes-2"]
+    assert [anchor and anchor.repeats for anchor in asked] == ["smokes"]
+
+
 def leave(desk: Desk, path: str) -> None:
     """Open another page although something was typed: the browser asks first."""
     desk.page.once("dialog", lambda dialog: dialog.accept())

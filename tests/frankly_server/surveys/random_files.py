@@ -155,9 +155,26 @@ class _Maker:
             form["cross_tables"] = [[name for name, _ in rng.sample(items, 2)]]
         elif rng.random() < 0.8:
             form["ask"] = "all"
-            question = rng.choice(questions)
-            question |= self.known(question)
+            self.add_anchor(questions)
         return form
+
+    def add_anchor(self, questions: list[dict[str, Any]]) -> None:
+        """Let one of these questions be an anchor, or add one that asks one of them again."""
+        asked = [one for one in questions if not {"boxes", "ask_if"} & set(one)]
+        if asked:
+            question = self.rng.choice(asked)
+            known = self.known(question)
+            if known and self.rng.random() < 0.6:
+                question |= known
+            else:
+                questions.append(self.again(question))
+
+    def again(self, question: dict[str, Any]) -> dict[str, Any]:
+        """Return a question that asks this one again."""
+        wanted = {"wanted", "contrast", "expected"}
+        kept = {name: part for name, part in question.items() if name not in wanted}
+        asked = {"id": self.name("again"), "text": self.text("Again")}
+        return kept | asked | {"anchor": {"repeats": question["id"]}}
 
     def form_question(self) -> dict[str, Any]:
         rng = self.rng

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Edits of one question: its texts, choices and ids, its place, a copy, and translations."""
 
+from copy import deepcopy
 from dataclasses import replace
 from json import loads
 from typing import Any
@@ -11,7 +12,13 @@ from frankly_protocol.problems import Problem
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.surveys.editing import Draft, add_item, item_words, new_draft, remove_question
 from frankly_server.surveys.question_definition import InstructedDefinition
-from frankly_server.surveys.question_edit import ChoiceRow, QuestionEdit, edit_of, question_of
+from frankly_server.surveys.question_edit import (
+    ChoiceRow,
+    QuestionEdit,
+    edit_of,
+    question_of,
+    repeatable,
+)
 from frankly_server.surveys.question_editing import (
     copy_question,
     move_question,
@@ -409,6 +416,123 @@ def test_nothing_is_known_of_a_copy() -> None:
         assert "anchor" in question_of(copied, "moved")
         assert "anchor" not in question_of(copied, "moved-2")
         parse_value(copied)
+
+
+def with_repeated() -> Draft:
+    """A draft whose form asks “smokes” again, at its end."""
+    copied = copy_question(draft_of(FORM), "smokes")
+    while copied["form"]["questions"][-1]["id"] != "smokes-2":
+        copied = move_question(copied, "smokes-2", 1)
+    # The copy has the mean and the expected counts of the first one, and loses them.
+    edit = replace(edit_of(copied, "smokes-2"), repeats="smokes")
+    edited = with_question(copied, edit, "smokes-2")
+    assert not {"expected", "contrast"} & set(question_of(edited, "smokes-2"))
+    return dict(loads(parse_value(edited).to_json()))
+
+
+def test_a_copy_asks_its_question_again() -> None:
+    draft = with_repeated()
+    assert question_of(draft, "smokes-2")["anchor"] == {"repeats": "smokes"}
+    edit = edit_of(draft, "smokes-2")
+    assert edit.repeats == "smokes"
+    assert parse_value(with_question(draft, edit, "smokes-2")) == parse_value(draft)
+    edited = with_question(draft, replace(edit, repeats=""), "smokes-2")
+    assert "anchor" not in question_of(edited, "smokes-2")
+    parse_value(edited)
+
+
+def test_only_earlier_questions_with_its_choices_can_be_asked_again() -> None:
+    draft = with_repeated()
+    assert [one["id"] for one in repeatable(draft, "smokes-2")] == ["smokes"]
+    for name in ("smokes", "quit", None):
+        assert repeatable(draft, name) == []
+
+
+def test_a_question_that_is_asked_again_may_get_another_name() -> None:
+    draft = with_repeated()
+    renamed = with_question(draft, replace(edit_of(draft, "smokes"), id="habit"), "smokes")
+    assert question_of(renamed, "smokes-2")["anchor"] == {"repeats": "habit"}
+    parse_value(renamed)
+
+
+@pytest.mark.parametrize(
+    ("name", "copied_as"), [("smokes", "smokes-3"), ("smokes-2", "smokes-2-2")]
+)
+def test_a_copy_of_either_asks_nothing_again(name: str, copied_as: str) -> None:
+    copied = copy_question(with_repeated(), name)
+    assert "anchor" not in question_of(copied, copied_as)
+    parse_value(copied)
+
+
+def test_a_question_that_is_asked_again_is_not_lost() -> None:
+    """Without it, after the second one or with other choices the draft is refused, and says what to change."""
+    draft = with_repeated()
+    edit = edit_of(draft, "smokes")
+    first, *others = edit.rows
+    moved = draft
+    for _ in draft["form"]["questions"]:
+        moved = move_question(moved, "smokes", 1)
+    for edited in (
+        without_rule(remove_question(draft, "smokes")),
+        without_rule(moved),
+        with_question(draft, replace(edit, rows=(replace(first, id="other"), *others)), "smokes"),
+        with_question(without_rule(draft), replace(edit, place="block"), "smokes"),
+    ):
+        error = refusal(InvalidInput, parse_value, edited)
+        assert (error.field or "").endswith("anchor.repeats")
+        assert error.detail.startswith("smokes-2 is said to ask smokes again")
+    parse_value(remove_question(draft, "smokes-2"))
+
+
+def without_rule(draft: Draft) -> Draft:
+    """Return the draft without rules, which would be refused first."""
+    edited = deepcopy(draft)
+    for question in edited["form"]["questions"]:
+        question.pop("ask_if", None)
+    edited["form"]["cross_tables"] = []
+    return edited
+
+
+@pytest.mark.parametrize(
+    ("changes", "at"),
+    [
+        ({"known_source": "Registry"}, "known_source"),
+        ({"after": "quit", "after_choices": ("quit/yes",)}, "after"),
+        ({"wanted": "mean"}, "wanted"),
+        ({"place": "block", "repeats": "quit"}, "repeats"),
+    ],
+    ids=str,
+)
+def test_what_contradicts_asking_again_is_refused_at_its_field(
+    changes: dict[str, Any], at: str
+) -> None:
+    draft = with_repeated()
+    edit = replace(edit_of(draft, "smokes-2"), **changes)
+    assert refusal(InvalidInput, with_question, draft, edit, "smokes-2").field == at
+
+
+def test_numbers_that_contradict_asking_again_are_refused() -> None:
+    draft = with_repeated()
+    edit = edit_of(draft, "smokes-2")
+    for rows, at in (
+        (tuple(replace(row, known="1") for row in edit.rows), "known[0]"),
+        (tuple(replace(row, expected="1") for row in edit.rows), "expected[0]"),
+    ):
+        changed_rows = replace(edit, rows=rows)
+        assert refusal(InvalidInput, with_question, draft, changed_rows, "smokes-2").field == at
+
+
+@pytest.mark.parametrize("place", ["block", "public"])
+def test_a_question_that_leaves_the_form_asks_nothing_again(place: str) -> None:
+    draft = with_repeated()
+    plain = replace(edit_of(draft, "smokes-2"), place=place, kind="single")
+    moved = with_question(draft, replace(plain, rows=without_scores(plain.rows)), "smokes-2")
+    assert "anchor" not in question_of(moved, "smokes-2")
+    parse_value(moved)
+
+
+def without_scores(rows: tuple[ChoiceRow, ...]) -> tuple[ChoiceRow, ...]:
+    return tuple(replace(row, number="") for row in rows)
 
 
 def test_an_item_that_is_kept_as_it_is_does_not_change() -> None:

@@ -51,7 +51,7 @@ def require_the_same(definition: SurveyDefinition) -> None:
 LOST = ("kind", "roles", "after", "wanted", "importance", "number", "contrast", "expected", "known")
 
 
-@pytest.mark.parametrize("lost", [*LOST, "known_source"])
+@pytest.mark.parametrize("lost", [*LOST, "known_source", "repeats"])
 def test_a_field_that_the_form_forgets_is_found(lost: str) -> None:
     """Without any one of its fields, the comparison fails for some of the files, or the edit is refused."""
     found = 0

@@ -14,8 +14,8 @@ the column, and ‖P_i g_i‖² ≤ ψ_i(KL).
 - Tails: for yes/no questions, means, and few even choices, Σ c_i²‖P_i g_i‖² ≤
   ((E−1)/(1+(E−1)μ))²·T(μ)² (`tails`).
 
-The bound on I is the maximum over μ of the smallest of the four. Each requested pair adds its least
-variance if it alone is asked at the full level.
+The bound on I is the maximum over μ of the smallest of the four. Each requested pair, and each question
+that is asked twice, adds its least variance if it alone is asked at the full level.
 """
 
 from collections.abc import Sequence
@@ -59,6 +59,11 @@ def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) 
     """
     if ratio <= 1:
         return 0.0
+    if request.repeats:
+        first = [v for i, v in enumerate(variances) if i not in request.seconds]
+        repeats = (request.equality(repeat) for repeat in request.repeats)
+        least = sum(_alone(float(q.importance), GainCurve.of(q, ratio)) for q in repeats)
+        return lower_bound(request.without_repeats(), ratio, first) + least * _SAFE
     places: dict[FormQuestion, list[int]] = {}
     for i, question in enumerate(request.questions):
         places.setdefault(question, []).append(i)
@@ -101,7 +106,12 @@ class _Class:
     @property
     def alone(self) -> float:
         """Least value of these questions if each alone is asked at the full level."""
-        return self.number * self.importance * self.curve.nuclear**2 / self.curve.alone
+        return self.number * _alone(self.importance, self.curve)
+
+
+def _alone(importance: float, curve: GainCurve) -> float:
+    """Return the least value of a question that alone is asked at the full level."""
+    return importance * curve.nuclear**2 / curve.alone
 
 
 def _of(classes: Sequence[_Class]) -> list[float]:

@@ -2,7 +2,8 @@
 """Values of known methods for the same questions, at the same total level and objective.
 
 Known are: a few questions drawn and randomised together, one question drawn, and a block for each
-question. All are optimised over the same covers as forms (docs/maths/forms.md).
+question. All are optimised over the same covers as forms (docs/maths/forms.md). No method was known
+for questions that are asked twice, so requests with such ones are refused.
 """
 
 from collections import Counter
@@ -13,6 +14,8 @@ from math import comb, exp, log, prod, sqrt
 from typing import Final
 
 import numpy as np
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_server.arrays import FloatArray
 from frankly_server.design.form.allocation import allocate
@@ -73,7 +76,7 @@ def few_questions(request: FormRequest) -> FewQuestions:
     question, with the best cover. Questions that differ are also drawn with equal chances.
     Raises InvalidInput, naming the field, if the request is not valid.
     """
-    check(request)
+    _check(request)
     ratio = exp(float(request.epsilon))
     classes = tuple(question_classes(request))
     problems = [FormProblem(classes, Pairs.of(classes, request.cross_tables), ratio)]
@@ -209,13 +212,24 @@ def _grouped(request: FormRequest) -> FormProblem:
     return FormProblem(classes, Pairs({}), exp(float(request.epsilon)))
 
 
+def _check(request: FormRequest) -> None:
+    """Raise InvalidInput, naming the field, if the request is not valid, or has repeated questions."""
+    check(request)
+    if request.repeats:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "no other method is known for questions that are asked twice: leave them out",
+            "repeats",
+        )
+
+
 def separate_blocks(request: FormRequest) -> SeparateBlocks:
     """Return the value of separate blocks at the best split of the level.
 
     A requested pair is estimated from two independent reports, by the product of their tables.
     Raises InvalidInput, naming the field, if the request is not valid.
     """
-    check(request)
+    _check(request)
     number = len(request.questions)
     # Candidate covers are those for the level of a single question, not of the whole form.
     at_their_level = replace(request, epsilon=request.epsilon / number, cross_tables=())
@@ -233,7 +247,7 @@ def one_question(request: FormRequest) -> OneQuestion:
     A requested pair is drawn as one question; otherwise its joint table could not be estimated.
     Raises InvalidInput, naming the field, if the request is not valid.
     """
-    check(request)
+    _check(request)
     problem = _grouped(request)
     sketches = [
         Sketch(((g, Draw(1, c)),), 1)

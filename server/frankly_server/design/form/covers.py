@@ -65,6 +65,18 @@ class FloatCover:
         total = cover.inside + cover.outside
         return cls(cover, member, weights / weights.sum(), cover.inside / total)
 
+    @classmethod
+    def of_equality(cls, choices: int) -> "FloatCover":
+        """Return {equal, different}, one as likely as the other, for two answers with these choices.
+
+        Reports depend only on which of the two holds. So `member` has a column for each of the two,
+        not for each of the joint answers, about which the information would have a rank of 2.
+        """
+        equal = sum(1 << x * (choices + 1) for x in range(choices))
+        full = (1 << choices**2) - 1
+        cover = Cover(choices**2, None, ((equal, 1), (full ^ equal, 1)))
+        return cls(cover, np.eye(2), np.full(2, 0.5), 0.5)
+
     def spread(self, shares: FloatArray) -> float | None:
         """Return the eigenvalue v of the covariance of membership, v·(I − 11ᵀ/k).
 

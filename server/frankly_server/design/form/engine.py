@@ -18,7 +18,7 @@ from frankly_server.design.form.bounds import lower_bound
 from frankly_server.design.form.problem import FormProblem, Pairs
 from frankly_server.design.form.request import FormRequest, check
 from frankly_server.design.form.search import Found, search
-from frankly_server.design.form.units import lifted, pair_classes, question_classes
+from frankly_server.design.form.units import lifted, pair_classes, question_classes, repeat_classes
 
 BITS: Final = 48
 
@@ -28,8 +28,8 @@ class FormDesign:
     """A form's mechanism and its figures, at n = 1 and the priors' shares.
 
     value : Σ importance · variance over questions and requested pairs. The variance of a question
-    is the sum over its targets, that of a pair the sum over its cells. variances, pair_variances :
-    per question and per pair.
+    is the sum over its targets, that of a pair the sum over its cells, and that of a second copy is of
+    the share of equal answers. variances, pair_variances : per question and per pair.
     """
 
     request: FormRequest
@@ -74,8 +74,8 @@ def design_form(request: FormRequest) -> FormDesign:
 
 
 def _apart(request: FormRequest, ratio: float) -> Found:
-    """Return the best form whose parts are single questions."""
-    classes = tuple(question_classes(request))
+    """Return the best form whose parts are single questions, or both copies of one."""
+    classes = (*question_classes(request), *repeat_classes(request))
     pairs = Pairs.of(classes, request.cross_tables)
     return search(FormProblem(classes, pairs, ratio), request.limits)
 
@@ -83,7 +83,7 @@ def _apart(request: FormRequest, ratio: float) -> Found:
 def _grouped(request: FormRequest, ratio: float) -> Found:
     """Return the best form in which every requested pair is one part."""
     paired = frozenset(i for pair in request.cross_tables for i in pair)
-    classes = (*question_classes(request, paired), *pair_classes(request))
+    classes = (*question_classes(request, paired), *pair_classes(request), *repeat_classes(request))
     return search(FormProblem(classes, Pairs({}), ratio), request.limits)
 
 
@@ -134,11 +134,18 @@ def _whole(chances: Sequence[float] | np.ndarray) -> list[int]:
 
 
 def _variances(request: FormRequest, found: Found) -> list[float]:
-    """Return the variance of each question's targets, from the first part with the question."""
+    """Return the variance of each question's targets, from the first part with the question.
+
+    Of a second copy, that of the share of equal answers.
+    """
     values = [float("nan")] * len(request.questions)
     # The units of the classes come first.
     for entry, inverse in zip(found.problem.classes, found.allocation.inverses, strict=False):
         for members in entry.members:
+            if members in request.repeats:
+                value = entry.unit.value(inverse) + entry.unit.constant
+                values[members[1]] = value / entry.unit.weight
+                continue
             for place, number in enumerate(members):
                 rows = request.questions[number].target_matrix
                 if len(members) == 2:
@@ -164,7 +171,7 @@ def _pair_variances(request: FormRequest, found: Found) -> list[float]:
                 by_pair[frozenset((a, b))] = value
     for entry, inverse in zip(found.problem.classes, inverses, strict=False):
         for members in entry.members:
-            if len(members) == 2:
+            if len(members) == 2 and members not in request.repeats:
                 by_pair[frozenset(members)] = float(
                     np.trace(inverse) - (entry.unit.shares**2).sum()
                 )

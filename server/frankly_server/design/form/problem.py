@@ -30,8 +30,13 @@ class Pairs:
     @classmethod
     def of(cls, classes: Sequence[PartClass], pairs: Iterable[tuple[int, int]]) -> "Pairs":
         """Return the units of the requested pairs of questions."""
-        # In this problem every part is a single question.
-        place = {members[0]: g for g, entry in enumerate(classes) for members in entry.members}
+        # In this problem every part is a single question, or a question that is asked twice.
+        place = {
+            members[0]: g
+            for g, entry in enumerate(classes)
+            for members in entry.members
+            if len(members) == 1
+        }
         numbers: Counter[tuple[int, int]] = Counter()
         for a, b in pairs:
             # Pairs of the same two classes, in either order, have one unit.

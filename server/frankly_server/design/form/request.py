@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Request to the form designer: questions with the requested estimates, and one common level."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from math import isqrt
 
 import numpy as np
 from frankly_protocol.errors import InvalidInput
@@ -61,13 +62,41 @@ class FormRequest:
     """Questions that share one level.
 
     epsilon : nats, for all answers together. cross_tables : pairs of positions of questions whose
-    joint shares are requested too, each with importance 1.
+    joint shares are requested too, each with importance 1. repeats : positions (first, second) of
+    questions that are asked twice. Of the second copy, the share of equal answers is wanted, instead
+    of its own figures.
     """
 
     questions: tuple[FormQuestion, ...]
     epsilon: Fraction
     cross_tables: tuple[tuple[int, int], ...] = ()
     limits: Limits = field(default_factory=Limits)
+    repeats: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def seconds(self) -> frozenset[int]:
+        """The positions of the second copies."""
+        return frozenset(second for _, second in self.repeats)
+
+    def equality(self, repeat: tuple[int, int]) -> FormQuestion:
+        """Return whether both copies have equal answers as a yes/no question, yes being first.
+
+        Nine of ten people repeat their answer and the others choose both by chance, so that the
+        answers are equal with probability 9/10 + 1/(10 k), whatever the shares of the k choices.
+        """
+        k = self.questions[repeat[0]].choices
+        importance = self.questions[repeat[1]].importance
+        return FormQuestion((9 * k + 1, k - 1), ((Fraction(1), Fraction(0)),), importance)
+
+    def without_repeats(self) -> "FormRequest":
+        """Return the request without the second copies."""
+        kept = [i for i in range(len(self.questions)) if i not in self.seconds]
+        return replace(
+            self,
+            questions=tuple(self.questions[i] for i in kept),
+            cross_tables=tuple((kept.index(a), kept.index(b)) for a, b in self.cross_tables),
+            repeats=(),
+        )
 
 
 def check(request: FormRequest) -> None:
@@ -90,6 +119,25 @@ def check(request: FormRequest) -> None:
             raise _invalid(f"a joint table has at most {MAX_ANSWERS} cells", where)
     if len({frozenset(pair) for pair in request.cross_tables}) < len(request.cross_tables):
         raise _invalid("name a pair once", "cross_tables")
+    for j, repeat in enumerate(request.repeats):
+        _check_repeat(request, repeat, f"repeats[{j}]")
+
+
+def _check_repeat(request: FormRequest, repeat: tuple[int, int], where: str) -> None:
+    places = range(len(request.questions))
+    if len(set(repeat)) != 2 or not all(i in places for i in repeat):
+        raise _invalid("name two different questions", where)
+    first, second = (request.questions[i].choices for i in repeat)
+    if first != second:
+        raise _invalid("a question that is asked twice has the same choices both times", where)
+    if first**2 > MAX_ANSWERS:
+        most = isqrt(MAX_ANSWERS)
+        raise _invalid(f"a question that is asked twice has at most {most} choices", where)
+    if any(repeat[1] in pair for pair in request.cross_tables):
+        raise _invalid("the second copy is in no cross table: name the first one there", where)
+    # A second copy is read only together with its first one, which must therefore be read alone.
+    if repeat[0] in request.seconds or [two for _, two in request.repeats].count(repeat[1]) > 1:
+        raise _invalid("a second copy repeats one question, and is not repeated itself", where)
 
 
 def _check_question(question: FormQuestion, where: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units of a form's objective: classes of equal questions, and pairs of them.
+"""Units of a form's objective: classes of equal questions, pairs of them, and repeated questions.
 
 Equal questions have the same prior, targets and importance. They are drawn from one pool, so the
 search treats them together.
@@ -57,7 +57,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartClass:
-    """Equal parts: single questions, or pairs of questions.
+    """Equal parts: single questions, pairs of questions, or questions that are asked twice.
 
     members : the questions of each part. unit : the term of one part, with the weight of all parts.
     """
@@ -85,14 +85,34 @@ class PartClass:
 def question_classes(
     request: FormRequest, without: frozenset[int] = frozenset()
 ) -> list[PartClass]:
-    """Return the classes of single questions, except those in `without`."""
-    groups: dict[FormQuestion, list[int]] = {}
+    """Return the classes of single questions, except second copies and those in `without`."""
+    firsts = {first for first, _ in request.repeats}
+    groups: dict[tuple[FormQuestion, bool], list[int]] = {}
     for i, question in enumerate(request.questions):
-        if i not in without:
-            groups.setdefault(question, []).append(i)
+        if i not in without | request.seconds:
+            # A component that draws both copies draws no other part of the first one's class.
+            groups.setdefault((question, i in firsts), []).append(i)
     return [
         _class(tuple((i,) for i in places), *_own(question, len(places)), request)
-        for question, places in groups.items()
+        for (question, _), places in groups.items()
+    ]
+
+
+def repeat_classes(request: FormRequest) -> list[PartClass]:
+    """Return the classes of questions that are asked twice, where both copies are one part.
+
+    The answers of such a part count as equal or different, in this order; so the unit has two.
+    """
+    groups: dict[FormQuestion, list[tuple[int, int]]] = {}
+    for repeat in request.repeats:
+        groups.setdefault(request.equality(repeat), []).append(repeat)
+    return [
+        PartClass(
+            tuple(members),
+            _own(question, len(members))[0],
+            (FloatCover.of_equality(request.questions[members[0][0]].choices),),
+        )
+        for question, members in groups.items()
     ]
 
 

@@ -24,6 +24,7 @@ from frankly_server.surveys.question_edit import (
     list_name,
     path_of,
     question_of,
+    repeatable,
     sources,
 )
 from frankly_server.surveys.question_editing import (
@@ -48,7 +49,7 @@ _ROWS: Final = ("label-", "was", *_CELLS)
 _OF_ITEM: Final = ("seen", "id", "text-", "raise", "reset", "answer")
 _OF_QUESTION: Final = (
     *("seen", "id", "text-", "raise", "reset", "kind", "place", *ROLES, "span_from", "span_to"),
-    *("after", "wanted", "importance", "known_source"),
+    *("after", "wanted", "importance", "known_source", "repeats"),
 )
 _CELL: Final = re.compile(r"(?:choices|boxes)\[(\d+)\]\.(?:label\.(.+)|(id|score|from|role))")
 _NUMBER: Final = re.compile(r"(contrast|expected|anchor\.counts)\[(\d+)\]")
@@ -61,6 +62,7 @@ _NAMES: Final = {
     "anchor": "known",
     "anchor.counts": "known",
     "anchor.source": "known_source",
+    "anchor.repeats": "repeats",
 }
 """Fields of the form that have another name than those of the question."""
 
@@ -200,6 +202,7 @@ def _form_values(
         "roles": {one["id"]: one["role"] for one in listed if "role" in one},
         "stored": stored,
         "sources": sources(draft, question_id),
+        "repeatable": repeatable(draft, question_id),
         "too_long": len(listed) > MAX_ROWS,
         "reset": refused is not None and refused.field == "reset",
         "languages": languages,
@@ -243,6 +246,7 @@ def _entered(survey: OpenedSurvey, question_id: str | None) -> QuestionEdit:
         text("wanted", ""),
         text("importance", ""),
         text("known_source", stored.known_source),
+        text("repeats", stored.repeats),
     )
 
 
@@ -285,6 +289,7 @@ def _checked(survey: OpenedSurvey, question_id: str | None) -> QuestionEdit:
             ticked(role)
         names = [name for name, *_ in sources(draft, question_id)]
         choice("after", names, "")
+        choice("repeats", [one["id"] for one in repeatable(draft, question_id)], "")
     for name in ("id", "importance", "span_from", "span_to", "known_source"):
         field(name)
     by_language(survey, "text")

@@ -366,6 +366,70 @@ def test_known_shares_are_set_shown_kept_and_removed(
     assert "Known:" not in client.get(address).text
 
 
+def put(client: FlaskClient, path: str, *fields: tuple[str, str]) -> Any:
+    """Send exactly these fields of a question's form."""
+    data = MultiDict([("csrf", token(client)), *fields])
+    return client.post(path, data=data, content_type="multipart/form-data")
+
+
+def test_a_question_is_asked_again(office: Office, draft: tuple[FlaskClient, str]) -> None:
+    client, address = draft
+    new = [
+        ("kind", "yes-no"),
+        ("place", "form"),
+        ("text-en", "Do you <i>smoke</i>?"),
+        ("id", "smokes"),
+    ]
+    form_path = address.replace("/questions", "/new-question")
+    assert put(client, form_path, *new).status_code == 303
+    # A new question, and one without an earlier one like it, cannot ask one again.
+    for page in (form_path, f"{address}/smokes"):
+        assert 'name="repeats"' not in client.get(page).text
+    assert send(client, f"{address}/smokes/copy").status_code == 303
+    opened = client.get(f"{address}/smokes-2").text
+    assert '<option value="smokes">Do you &lt;i&gt;smoke&lt;/i&gt;?</option>' in opened
+    plain = [
+        ("id", "smokes-2"),
+        ("text-en", "Are you a smoker?"),
+        ("kind", "single"),
+        ("place", "form"),
+    ]
+    plain += [*row("no", "No", "no"), *row("yes", "Yes", "yes")]
+    repeated = ("repeats", "smokes")
+    assert put(client, f"{address}/smokes-2", *plain, ("repeats", "tired")).status_code == 422
+    assert put(client, f"{address}/smokes-2", *plain, repeated).status_code == 303
+
+    def repeats() -> str | None:
+        form = stored(office, address).form
+        assert form is not None
+        anchor = form.questions[1].anchor
+        return None if anchor is None else anchor.repeats
+
+    assert repeats() == "smokes"
+    listed = " ".join(without_terms(client.get(address).text).split())
+    assert "Asks “Do you &lt;i&gt;smoke&lt;/i&gt;?” again. It shows" in listed
+    assert (
+        "The second answer to “Are you a smoker?” shows how many people answer at random" in listed
+    )
+    assert '<option value="smokes" selected>' in client.get(f"{address}/smokes-2").text
+    # A page that was opened before the field existed keeps it.
+    assert put(client, f"{address}/smokes-2", *plain).status_code == 303
+    assert repeats() == "smokes"
+    for removed in (f"{address}/smokes/remove", f"{address}/smokes-2/move"):
+        refused = send(
+            client, removed, **({"direction": "up"} if removed.endswith("/move") else {})
+        )
+        assert refused.status_code == 422
+        assert "smokes-2 is said to ask smokes again" in refused.text
+    refused = put(client, f"{address}/smokes-2", *plain, repeated, ("wanted", "distribution"))
+    assert (refused.status_code, 'data-field="wanted"' in refused.text) == (422, True)
+    other = [*plain[:4], *row("no", "No", "no"), *row("yes", "Never", "never")]
+    refused = put(client, f"{address}/smokes-2", *other)
+    assert (refused.status_code, 'data-field="repeats"' in refused.text) == (422, True)
+    assert put(client, f"{address}/smokes-2", *plain, ("repeats", "")).status_code == 303
+    assert repeats() is None
+
+
 def test_known_shares_or_an_item_but_not_both(
     office: Office, draft: tuple[FlaskClient, str]
 ) -> None:
