@@ -43,7 +43,8 @@ def comparable_pairs(document: SurveyDocument) -> list[tuple[str, str]]:
             ids = [question.id for question in block.questions]
             possible = {(ids[i], ids[j]) for i, j in estimable_pairs(block.mechanism)}
             barred |= set(combinations(ids, 2)) - possible
-    return [pair for pair in combinations(document.questions, 2) if pair not in barred]
+    asked = [name for name, question in document.questions.items() if not question.is_repeated]
+    return [pair for pair in combinations(asked, 2) if pair not in barred]
 
 
 def excess_in_words(value: float, bound: float) -> str:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions of a document with known shares, which tell how many people answer at random (spec 8.15)."""
+"""Questions with known answers, which tell how many people answer at random (spec 8.15)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Final
 
 import numpy as np
+from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.questions import Question
@@ -42,10 +44,11 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A question with known shares, which is alone in its block or its part of a form.
+    """A question with known answers, in a block or a part of a form of its own.
 
-    position : among the counted blocks. shown : share of the reports that show it, by design. known,
-    at_random : shares of its choices among those who read, and those who answer at random.
+    A repeated question shares its part with the question that it repeats. position : among the
+    counted blocks. shown : share of the reports that show it, by design. known, at_random : shares of the
+    (joint) answers among those who read, and those who answer at random.
     """
 
     question: Question
@@ -74,16 +77,33 @@ def anchors_of(document: SurveyDocument, stated: Stated) -> list[Anchor]:
     shown = {id(block): float(share) for block, share in estimated_blocks(document)}
     found = []
     for position, block in enumerate(counted_blocks(document)):
-        question, *others = block.questions
-        mechanism = block.mechanism
-        if others or question.anchor is None or not isinstance(mechanism, DenseMechanism):
+        mechanism, known = block.mechanism, known_shares(block)
+        if known is None or not isinstance(mechanism, DenseMechanism):
             continue
-        known, law = question.anchor.shares, random_law(document, [question], stated)
+        law = random_law(document, block.questions, stated)
         score = law and AnchorScore.of(mechanism, known, law)
         if law and score:
-            share = shown[id(block)]
+            share, question = shown[id(block)], block.questions[-1]
             found.append(Anchor(question, position, mechanism, share, known, law, score))
     return found
+
+
+def known_shares(block: Block) -> tuple[Fraction, ...] | None:
+    """Return the known shares of a block's joint answers; None unless it is an anchor's own.
+
+    Of a repeated question it is known that both answers are equal; how they are spread does not matter if
+    the mechanism has one law for them all, as otherwise nothing is known.
+    """
+    *others, question = block.questions
+    if question.anchor is None or not isinstance(block.mechanism, DenseMechanism):
+        return None
+    if not question.is_repeated:
+        return None if others else question.anchor.shares
+    size = len(question.choices)
+    rows = {block.mechanism.weights[i * (size + 1)] for i in range(size)} if others else ()
+    if [other.id for other in others] != [question.anchor.repeats] or len(rows) != 1:
+        return None
+    return tuple(Fraction(int(x == z), size) for x, z in product(range(size), repeat=2))
 
 
 def pairs_with_anchors(document: SurveyDocument, blocks: Blocks) -> list[Blocks]:
@@ -97,8 +117,7 @@ def pairs_with_anchors(document: SurveyDocument, blocks: Blocks) -> list[Blocks]
     return [
         (min(position, other), max(position, other))
         for other, block in enumerate(counted)
-        if len(block.questions) == 1
-        and block.questions[0].anchor is not None
+        if known_shares(block) is not None
         and other != position
         and _drawn_together(counted[position].mechanism, block.mechanism)
     ]
@@ -167,7 +186,7 @@ def overlap_of(source: Received, group: Group, part: Part, stated: Stated) -> Ov
     """Return what a part of a form has in common with an anchor in the same form.
 
     None if there is no such anchor: noise of different blocks is drawn apart. Raises LookupError if the
-    reports with both are not counted: for several parts of a form, or by day.
+    reports with both are not counted: of several parts of a form, by day, or if they are not asked for.
     """
     anchors = anchors_of(source.document, stated)
     tables = [table for table in part.mechanisms if isinstance(table, PartTable)]
@@ -191,10 +210,16 @@ def overlap_of(source: Received, group: Group, part: Part, stated: Stated) -> Ov
 
 
 def _joint_counts(source: Received, group: Group, position: int, anchor: Anchor) -> FloatArray:
-    """Return the number of reports by symbols of the counted block at `position` and the anchor."""
+    """Return the number of reports by symbols of the counted block at `position` and the anchor.
+
+    Raises LookupError if some reports show both but these counts were not asked for.
+    """
     sizes = counted_blocks(source.document)[position].mechanism.reports, anchor.mechanism.reports
     joint, pair = np.zeros(sizes), sorted((position, anchor.position))
-    for key in source.within((pair[0], pair[1]), group.by, group.choice, group.period):
+    keys = source.within((pair[0], pair[1]), group.by, group.choice, group.period)
+    if not keys and pairs_with_anchors(source.document, (position,)):
+        raise LookupError("no counts of this question together with the anchor")
+    for key in keys:
         for symbols, n in source.cells[key].tally.items():
             first, second = symbols if position < anchor.position else symbols[::-1]
             joint[first, second] += n
@@ -210,8 +235,8 @@ def counted_position(document: SurveyDocument, part: Part) -> int:
 def fit_of(source: Received, group: Group, stated: Stated, attentive: float) -> Fit | None:
     """Return how well the anchors fit their known shares and the law of random answers.
 
-    attentive : κ̂ of the group. None if not all shares of the anchors can be estimated, or if there is
-    nothing to test, as with one anchor of two choices.
+    attentive : κ̂ of the group. Anchors of which not all shares can be estimated have no part in it. None
+    if there is nothing to test, as with one anchor of two choices.
     """
     anchors = anchors_of(source.document, stated)
     kept = min(max(attentive, 0.0), 1.0)
@@ -223,12 +248,12 @@ def fit_of(source: Received, group: Group, stated: Stated, attentive: float) -> 
         block = counted_blocks(source.document)[anchor.position]
         evidence = checked_evidence(anchor.mechanism, counts, shares(len(law)), block.design_prior)
         if evidence.shares is None:
-            return None
+            continue
         off.append(np.array([float(share or 0) for share in evidence.shares]) - law)
         along.append(known - law)
         blocks.append(covariance_at(evidence, kept * known + (1 - kept) * law))
         least = min(least or sum(counts), sum(counts))
-    if not anchors:
+    if not off:
         return None
     direction = np.concatenate(along)
     # Two anchors have in common who reads: κ(1 − κ) times both directions.

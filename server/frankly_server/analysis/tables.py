@@ -256,7 +256,7 @@ def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple
     # Newest first, because its texts, labels and order of questions are used.
     for received in reversed(documents):
         for block in received.document.blocks:
-            for question in block.questions:
+            for question in (one for one in block.questions if not one.is_repeated):
                 groups.setdefault(_key(question), (question, []))[1].append(received)
     return [(question, tuple(reversed(sources))) for question, sources in groups.values()]
 
@@ -265,7 +265,8 @@ def _joint_table(
     documents: Sequence[Received], ids: Sequence[str], percent: str | None, field: str
 ) -> Table:
     # Ids refer to the newest version; older versions may lack a question.
-    newest = {q.id: q for block in documents[-1].document.blocks for q in block.questions}
+    asked = documents[-1].document.questions.values()
+    newest = {question.id: question for question in asked if not question.is_repeated}
     if not set(ids) <= set(newest) or len(set(ids)) < len(ids):
         raise _unknown("question", field)
     questions = tuple(newest[name] for name in ids)

@@ -254,6 +254,8 @@ def stated_of(document: SurveyDocument) -> list[Stated]:
     stated: list[Stated] = []
     seen: set[str] = set()
     for block, share in estimated_blocks(document):
+        if any(question.is_repeated for question in block.questions):
+            continue
         alone = [question for question in block.questions if question.id not in seen]
         seen.update(question.id for question in alone)
         # A question of a joint part is wanted by itself too.

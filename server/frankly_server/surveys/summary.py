@@ -109,10 +109,10 @@ class Summary:
     """A whole survey in plain texts.
 
     people : number of people expected. asked : how many questions a person is asked. results : when
-    results appear and what a correction costs, in sentences. pairs : which two questions can be
-    compared, "" if there is only one. factors : bounds of a whole report by secret. cost,
-    expert_cost : what answering costs a device, without and with nats. warnings : of `warnings_of`.
-    quality : of the form's design, for experts.
+    results appear, in sentences. correction : what the correction by anchors costs, () without one.
+    pairs : which two questions can be compared, "" if there is only one. factors : bounds of a whole
+    report by secret. cost, expert_cost : what answering costs a device, without and with nats.
+    warnings : of `warnings_of`. quality : of the form's design, for experts.
     """
 
     read: ReadTexts
@@ -121,6 +121,7 @@ class Summary:
     asked: str
     rows: tuple[SummaryRow, ...]
     results: tuple[str, ...]
+    correction: tuple[str, ...]
     pairs: str
     factors: tuple[LevelFactors, ...]
     has_strata: bool
@@ -156,7 +157,8 @@ def summary_of(
         min_reports=document.min_reports,
         asked=asked_in_words(document),
         rows=tuple(summary_rows(document, people, pairs)),
-        results=(*_results(document), *correction_in_words(document)),
+        results=tuple(_results(document)),
+        correction=tuple(correction_in_words(document)),
         pairs=_pairs(document, explanation),
         factors=tuple(level_factors(level)),
         has_strata=bool(document.strata),
@@ -269,7 +271,7 @@ def _pairs(document: SurveyDocument, explanation: Explanation) -> str:
         for one in explanation.consequences
         for question, name in zip(one.questions, one.names, strict=True)
     }
-    every = list(combinations(document.questions, 2))
+    every = list(combinations([q for q in document.questions.values() if not q.is_repeated], 2))
     if not every:
         return ""
     comparable = comparable_pairs(document)

@@ -5,7 +5,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from math import sqrt
 from random import Random
 from typing import Any
@@ -13,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.questions import Anchor
-from frankly_server.analysis.anchors import overlap_of, pairs_with_anchors
+from frankly_server.analysis.anchors import anchors_of, overlap_of, pairs_with_anchors
 from frankly_server.analysis.counted_document import CellCounts, Key, Received
 from frankly_server.analysis.groups import Group
 from frankly_server.analysis.part import Part
@@ -36,6 +36,7 @@ from tests.frankly_server.analysis.samples import (
     result,
 )
 from tests.frankly_server.test_forms import form_block
+from tests.refusals import refusal
 
 KEEP = DenseMechanism(4, ((12, 4), (4, 12)))  # says the truth with a chance of 3/4
 NOBODY = Anchor((1, 0), "nobody can")
@@ -271,13 +272,11 @@ def form_document(mechanism: AgreementMechanism) -> SurveyDocument:
 def reports_of(mechanism: AgreementMechanism, n: int) -> list[tuple[int, ...]]:
     """Return reports of people of whom a third says yes to the first two questions."""
     table, rng = agreement_table(mechanism), Random(3)
-    truths = list(product(range(2), repeat=3))
-    symbols = list(table)
-    drawn = []
+    symbols, drawn = list(table), []
+    chances = [[float(row[x]) for row in table.values()] for x in range(8)]
     for _ in range(n):
-        truth = (int(rng.random() < 0.3), int(rng.random() < 0.3), int(rng.random() < 0.05))
-        chances = [float(table[symbol][truths.index(truth)]) for symbol in symbols]
-        drawn += rng.choices(symbols, chances)
+        truth = sum(int(rng.random() < yes) << i for yes, i in ((0.3, 2), (0.3, 1), (0.05, 0)))
+        drawn += rng.choices(symbols, chances[truth])
     return drawn
 
 
@@ -369,6 +368,15 @@ def test_several_questions_of_the_form_of_an_anchor_are_not_corrected() -> None:
     assert all(row["corrected"] is None for row in entry["rows"])
 
 
+def test_without_counts_of_both_nothing_is_corrected() -> None:
+    mechanism = form(2)
+    found = counted(form_document(mechanism), [[one] for one in reports_of(mechanism, 3000)])
+    without = {key: cell for key, cell in found.cells.items() if len(key[0]) == 1}
+    entry = question_of(result(replace(found, cells=without)), "q0")
+    assert all("corrected_uncounted" in row["flags"] for row in entry["rows"])
+    assert not entry["random_answers"]["shown"]
+
+
 def test_an_anchor_that_fewer_reports_show_than_the_minimum_corrects_nothing() -> None:
     mechanism = form(1)
     document = replace(form_document(mechanism), min_reports=30)
@@ -378,3 +386,87 @@ def test_an_anchor_that_fewer_reports_show_than_the_minimum_corrects_nothing() -
     for number, is_told in ((29, False), (30, True)):
         body = result(counted(document, [*without, *shown[:number]]))
         assert (question_of(body, "q0")["random_answers"] is not None) is is_told
+
+
+# A repeated question
+
+EQUAL = Cover(4, None, ((0b1001, 1), (0b0110, 1)))
+
+
+def repeating(pick: int) -> AgreementMechanism:
+    """Return a form of two yes/no questions and the first one again, with a part for both copies."""
+    alone = Component(16, 1, (Pool((0, 1), 1, Cover(2, 1)),))
+    beside = (Pool((1,), 1, Cover(2, 1)),) if pick > 1 else ()
+    both = (*beside, Pool((2,), 1, EQUAL))
+    return AgreementMechanism(
+        5, 3, 1, (2, 2, 2), ((0,), (1,), (0, 2)), (alone, Component(16, pick, both))
+    )
+
+
+def repeated_document(mechanism: AgreementMechanism) -> SurveyDocument:
+    block = form_block(mechanism)
+    again = replace(block.questions[2], anchor=Anchor(repeats="q0"))
+    return document_of((replace(block, questions=(*block.questions[:2], again)),))
+
+
+def answered(mechanism: AgreementMechanism, n: int, random: float) -> list[list[tuple[int, ...]]]:
+    """Return reports of people, a share of whom answers at random; others give the same answer twice."""
+    table, rng = agreement_table(mechanism), Random(5)
+    symbols, drawn = list(table), []
+    chances = [[float(row[x]) for row in table.values()] for x in range(8)]
+    for _ in range(n):
+        first, second = int(rng.random() < 0.3), int(rng.random() < 0.1)
+        # Joint answers of the three questions, the last one fastest.
+        truth = rng.randrange(8) if rng.random() < random else 5 * first + 2 * second
+        drawn.append(rng.choices(symbols, chances[truth]))
+    return drawn
+
+
+@pytest.mark.parametrize("pick", [1, 2])
+def test_a_repeated_question_tells_who_answers_at_random(pick: int) -> None:
+    mechanism = repeating(pick)
+    document = repeated_document(mechanism)
+    found = counted(document, answered(mechanism, 6000, 0.25))
+    body = result(found)
+    assert [entry["id"] for entry in body["questions"]] == ["q0", "q1"]
+    said = question_of(body, "q1")["random_answers"]
+    assert said["anchors"] == ["q2"]
+    # From the sets "equal" and "different" alone; half of the random pairs are equal.
+    tally = found.cells[(3,), "", ""].tally
+    table = counted_blocks(document)[3].mechanism
+    q = law(table)  # type: ignore[arg-type]
+    assert q[0].tolist() == q[3].tolist()
+    read, guess = q[0], q.mean(axis=0)
+    values = np.linalg.lstsq(np.array([read, guess]), np.array([1.0, 0.0]), rcond=None)[0]
+    n = sum(tally.values())
+    kept = sum(values[y] * count for (y,), count in tally.items()) / n
+    assert said["n"] == n
+    if len(read) == 2:
+        assert said["random"] == pytest.approx(1 - kept)
+    assert said["random"] == pytest.approx(0.25, abs=0.15)
+    for name in ("q0", "q1"):
+        entry = question_of(body, name)
+        t = yes(entry)["estimate"]
+        expected = 0.5 + (t - 0.5) / (1 - said["random"])
+        assert yes(entry)["corrected"] == pytest.approx(expected)
+    shown = [pairs_with_anchors(document, (i,)) for i in (1, 2)]
+    assert shown == [[], [(2, 3)] if pick > 1 else []]
+
+
+def test_a_repeated_question_has_no_results_of_its_own() -> None:
+    mechanism = repeating(1)
+    found = counted(repeated_document(mechanism), answered(mechanism, 300, 0.0))
+    assert refusal(InvalidInput, result, found, targets=["q2"]).code == "targets_invalid"
+    assert refusal(InvalidInput, result, found, targets=["q0", "q2"]).code == "targets_invalid"
+
+
+def test_a_table_that_tells_more_than_equality_is_no_anchor() -> None:
+    """Its law for equal answers depends on the answer, whose share is not known."""
+    cover = Cover(4, 1)
+    mechanism = replace(
+        repeating(1),
+        components=(repeating(1).components[0], Component(16, 1, (Pool((2,), 1, cover),))),
+    )
+    document = repeated_document(mechanism)
+    assert anchors_of(document, {}) == []
+    assert len(anchors_of(repeated_document(repeating(1)), {})) == 1

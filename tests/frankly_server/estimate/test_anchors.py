@@ -281,3 +281,19 @@ def test_the_published_example_of_the_crosswise_model() -> None:
     se = sqrt(np.array([1, -value]) @ covariance @ np.array([1, -value])) / b
     assert (round(t, 4), round(value, 4), round(item.attentive, 4)) == (0.195, 0.1054, 0.7729)
     assert se == pytest.approx(0.0226, abs=0.0005)
+
+
+def test_a_repeated_question_is_as_precise_as_a_constant_one_and_more_choices_more_so() -> None:
+    """Symbols "equal" and "different" of k² joint answers; readers give equal ones."""
+    (keep, flip), _ = grr(2, 2.0).weights
+    found = []
+    for size in (2, 3, 5):
+        equal = [x == z for x in range(size) for z in range(size)]
+        rows = tuple((keep, flip) if same else (flip, keep) for same in equal)
+        both = DenseMechanism(40, rows)
+        known = tuple(Fraction(int(same), size) for same in equal)
+        score = AnchorScore.of(both, known, even(both))
+        assert score is not None
+        found.append(score.variance(1.0))
+    assert found[0] == pytest.approx(score_of(grr(2, 2.0), (1, 0)).variance(1.0))
+    assert found == sorted(found, reverse=True)
