@@ -12,6 +12,7 @@ from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.questions import Anchor
 from frankly_server.surveys.correction import correction_factor, correction_in_words
 from frankly_server.surveys.preview import stated_of, wanted_plan
+from frankly_server.surveys.summary import summary_of
 
 from tests.frankly_server.analysis.samples import block_about, document_of, grr, law, question
 from tests.frankly_server.test_forms import form_block
@@ -112,6 +113,12 @@ def test_words_say_the_factor_and_warn_above_one_and_a_half() -> None:
     )
     assert f"up to {ceil(100 * factor) / 100:.2f} times" in much
     assert "“q?”" in warning
+
+
+def test_the_summary_says_it_too() -> None:
+    document = beside(grr(2, 2.0), (grr(2, 2.0), TWELFTH))
+    assert summary_of(document, 1000).correction == tuple(correction_in_words(document))
+    assert summary_of(document_of(document.blocks[:1]), 1000).correction == ()
 
 
 def test_answers_sent_without_noise_have_no_factor() -> None:

@@ -486,9 +486,9 @@ def _drawn(question: Mapping[str, Any], asked: Asked) -> Sequence[Mapping[str, A
 
 
 def _random_answers(question: Mapping[str, Any], names: Names) -> list[str]:
-    """Return what is said of people who answer at random; [] without an instructed item."""
+    """Return what is said of people who answer at random; [] without an instructed item or anchor."""
     if question["random_answers"] is None:
-        return []
+        return _known(question["id"], names)
     found = RandomAnswers.from_json(question["random_answers"])
     rows = [Estimate.from_json(row, names.language, ()) for row in question["rows"]]
     said = found.sentences(rows)
@@ -499,6 +499,21 @@ def _random_answers(question: Mapping[str, Any], names: Names) -> list[str]:
         for name, law in (found.law or {}).items()
     ]
     return [*said, f"Assumed of an answer at random: {'; '.join(laws)}."]
+
+
+def _known(question: str, names: Names) -> list[str]:
+    """Return what is known of all answers to a question of the newest version; [] if nothing is."""
+    asked = names.documents[-1].questions.get(question)
+    if asked is None or asked.anchor is None:
+        return []
+    shares = ", ".join(
+        f"“{names.of(choice.label)}” {percent(float(share))}"
+        for choice, share in zip(asked.choices, asked.anchor.shares, strict=True)
+    )
+    return [
+        f"It is known how all people together answer “{names.of(asked.text)}”: {shares} ({asked.anchor.source}). "
+        "How far its answers are from that shows how many people answer at random."
+    ]
 
 
 def _law(question: str, law: Mapping[str, float], names: Names) -> str:
