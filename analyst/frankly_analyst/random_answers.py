@@ -36,7 +36,7 @@ class RandomAnswers:
     )
     anchors: Sequence[str] = field(
         metadata={
-            "description": "Ids of the anchors, questions with known shares, of the newest version.",
+            "description": "Ids of the anchors of the newest version: questions with known shares, or asked again.",
             "json": list[str],
         }
     )
@@ -101,13 +101,8 @@ class RandomAnswers:
         rows : those of the question or table, in one language.
         """
         if self.random_low >= 1:
-            more = (
-                "That is more"
-                if self.failed is not None
-                else "Their answers are farther from these"
-            )
             everybody = "than if everybody had answered at random: no figure is corrected."
-            return [f"{self._source()} {more} {everybody}"]
+            return [f"{self._source()} It is more {everybody}"]
         ends = f"{figure(self.random_low, SHARE)} to {figure(self.random_high, SHARE)}"
         level = f", at a confidence of {100 * rows[0].level:.10g}%" if rows else ""
         share = f"About {figure(self.random, SHARE)} of the people ({ends}{level}) seem to have answered at random"
@@ -122,15 +117,18 @@ class RandomAnswers:
     def _source(self) -> str:
         if self.failed is not None:
             return f"{self.failed:,} of {self.n:,} reports failed the item that asks for a given choice."
-        known = "a question" if len(self.anchors) == 1 else f"{len(self.anchors)} questions"
-        return f"{self.n:,} reports show {known} with known answers."
+        told = (
+            "a question that tells"
+            if len(self.anchors) == 1
+            else f"{len(self.anchors)} questions that tell"
+        )
+        return f"{self.n:,} reports show {told} how many people answer at random."
 
     def _effect(self, rows: Sequence[Estimate]) -> str:
         changed = [row for row in rows if row.corrected is not None and row.estimate is not None]
         if not self.shown and any(UNCOUNTED in row.flags for row in rows):
             return (
-                "Figures are not corrected for them here: these reports are not counted together with those "
-                "that show the question with known answers."
+                "Figures are not corrected for them here: reports that show both are not counted."
             )
         if not self.shown and self.law is None:
             return "Figures are not corrected for them: what an answer at random would be has too many combinations."
@@ -152,6 +150,6 @@ class RandomAnswers:
         tested = (
             f"the {self.law_n:,} reports that failed do not look as assumed"
             if self.failed is not None
-            else "the answers to the questions with known answers are neither these nor as assumed of the others"
+            else "the questions that tell it have answers neither as of people who read nor as assumed of the others"
         )
         return [f"Do not rely on the corrected figures: {tested} (p = {self.law_p:.2g})."]

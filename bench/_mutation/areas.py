@@ -120,6 +120,7 @@ _PAGES = " ".join(
     ).split()
 )
 _ESTIMATE = {
+    "anchors": "anchors",
     "chernoff scores": "chernoff scores target_ends",
     "decoder products kronecker": "decoder kinds kronecker joint",
     "evidence estimator": "evidence share_moments estimator likelihood figures kinds",

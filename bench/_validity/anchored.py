@@ -215,9 +215,13 @@ def in_forms() -> Iterator[Survey]:
     """
     for pick, shown, share, random in product((1, 2), (275, 1100), (0.03, 0.1, 0.4), RANDOM):
         form = AgreementMechanism(
-            5, 15, 2, (2,) * 4, tuple((i,) for i in range(4)),
+            5,
+            15,
+            2,
+            (2,) * 4,
+            tuple((i,) for i in range(4)),
             (Component(32, pick, (Pool((0, 1, 2, 3), pick, Cover(2, 1)),)),),
-        )  # fmt: skip
+        )
         first = part_table(form, (0,))
         part = float(chance_shown(form, (0,)))
         table = Table("", first, part)
@@ -231,9 +235,16 @@ def in_forms() -> Iterator[Survey]:
             f"form of 4, {pick} drawn, constant, {100 * share:g} %, {shown} reports of a question"
         )
         yield Survey(
-            table, table, CONSTANT, round(shown / part), truth(share, 2), random,
-            pairs=law, both=both, survey=name,
-        )  # fmt: skip
+            table,
+            table,
+            CONSTANT,
+            round(shown / part),
+            truth(share, 2),
+            random,
+            pairs=law,
+            both=both,
+            survey=name,
+        )
 
 
 def costs() -> Iterator[Survey]:
@@ -252,9 +263,15 @@ def wrong_anchors() -> Iterator[Survey]:
     """Yield surveys of a rare answer in which an assumption does not hold."""
     table, shares_of = randomised_response(2, 2.0), truth(0.03, 2)
     yield Survey(
-        table, table, CONSTANT, 2000, shares_of, 0.1, actual=(0.2, 0.8),
+        table,
+        table,
+        CONSTANT,
+        2000,
+        shares_of,
+        0.1,
+        actual=(0.2, 0.8),
         survey="20 % of random answers are yes",
-    )  # fmt: skip
+    )
     for at_anchor in (0.05, 0.15):
         name = f"{100 * at_anchor:g} % answer the anchor at random"
         yield Survey(table, table, CONSTANT, 2000, shares_of, 0.1, at_anchor, survey=name)

@@ -31,7 +31,7 @@ from tests.frankly_server.analysis.test_anchors import counted
 from tests.frankly_server.web.admin.office import PASSWORD, send
 from tests.migrated import opened
 
-PEOPLE = 300
+PEOPLE = 900
 QUESTION = "  - {{id: {0}, text: {{en: '{0}?'}}, type: yes-no{1}}}\n"
 HEAD = (
     "name: habits\ntitle: {en: Habits}\nlanguages: [en]\nopens: 2026-05-01T00:00:00Z\n"
@@ -101,7 +101,8 @@ def test_figures_are_those_of_the_reports(file: str, tmp_path: Path) -> None:
         assert (found["n"] < PEOPLE) is has_form
         text = _page(services, app, published.survey_id)
         assert (
-            f"{found['random_answers']['n']:,} reports show a question with known answers." in text
+            f"{found['random_answers']['n']:,} reports show a question that tells how many people answer at random."
+            in text
         )
         known = (
             "It is known how all people together answer “born?”: “No” 91.7%, “Yes” 8.3% (register)."

@@ -74,6 +74,7 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/survey_file.md", "name: smoking"): _run(
         "tests/frankly_server/surveys/test_file_schema.py"
     ),
+    ("docs/admin.md", "blocks:"): _run("tests/frankly_server/surveys/test_anchors.py"),
     ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protection.py"),
     ("docs/admin.md", "FRANKLY_WEBHOOK_HOSTS="): _run(_HERE),
     ("docs/admin.md", "POST /frankly HTTP/1.1"): _made(_HERE),

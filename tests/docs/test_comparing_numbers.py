@@ -56,6 +56,9 @@ HELD: Final = {
     "27 % fewer reports are about this question": "tests/frankly_server/analysis/test_completion.py",
     "has up to 5.4% more information than PolyOpt": "papers/ball_product.py",
     "needs 2.7 times as many people as `best`": "tests/docs/test_loose_blocks.py",
+    "1.33 | 1.8 times as many": "tests/frankly_server/surveys/test_correction.py",
+    "warn above a factor of 1.5": "tests/frankly_server/surveys/test_correction.py",
+    "is 1.33 times as large if nobody says yes": "tests/frankly_server/surveys/test_correction.py",
 }
 """Comparing phrases that no bench measures → the test or the program of what they say."""
 

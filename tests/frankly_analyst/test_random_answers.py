@@ -20,7 +20,7 @@ def said(fields: dict[str, Any]) -> list[str]:
 
 
 TEN = "About 10.0% of the people (8.0% to 12.0%) seem to have answered at random"
-SHOWN = "2,000 reports show a question with known answers."
+SHOWN = "2,000 reports show a question that tells how many people answer at random."
 FAILED = "reports failed the item that asks for a given choice."
 ALL = "than if everybody had answered at random: no figure is corrected."
 MOST = {"random": 1.3, "random_low": 1.1, "random_high": 1.5}
@@ -30,18 +30,18 @@ MOST = {"random": 1.3, "random_low": 1.1, "random_high": 1.5}
     ("fields", "first"),
     [
         (ITEM, f"150 of 2,000 {FAILED} {TEN}."),
-        (ITEM | MOST | {"failed": 1900}, f"1,900 of 2,000 {FAILED} That is more {ALL}"),
+        (ITEM | MOST | {"failed": 1900}, f"1,900 of 2,000 {FAILED} It is more {ALL}"),
         (ANCHOR, f"{SHOWN} {TEN}."),
         (
             ANCHOR | {"anchors": ["a", "b"], "common": True},
-            f"2,000 reports show 2 questions with known answers. {TEN}, as all groups together tell.",
+            f"{SHOWN.replace('a question that tells', '2 questions that tell')} {TEN}, as all groups together tell.",
         ),
         (
             ANCHOR | BELOW,
             f"{SHOWN} The share of people who answered at random is estimated as −2.0% (−5.0% to 1.0%), "
             "which chance can put below 0.",
         ),
-        (ANCHOR | MOST, f"{SHOWN} Their answers are farther from these {ALL}"),
+        (ANCHOR | MOST, f"{SHOWN} It is more {ALL}"),
     ],
 )
 def test_the_first_sentence_says_how_many_and_by_what(fields: dict[str, Any], first: str) -> None:
@@ -51,5 +51,5 @@ def test_the_first_sentence_says_how_many_and_by_what(fields: dict[str, Any], fi
 def test_a_law_that_does_not_fit_is_said() -> None:
     doubt = {"law_n": 500, "law_p": 0.001}
     assert "500 reports that failed do not look as assumed (p = 0.001)" in said(ITEM | doubt)[-1]
-    assert "are neither these nor as assumed of the others (p = 0.001)" in said(ANCHOR | doubt)[-1]
+    assert "nor as assumed of the others (p = 0.001)" in said(ANCHOR | doubt)[-1]
     assert not any("Do not rely" in line for line in said(ANCHOR))

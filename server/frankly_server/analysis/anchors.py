@@ -30,7 +30,13 @@ from frankly_server.estimate.anchors import (
 )
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.estimator import checked_evidence
-from frankly_server.forms import PartTable, are_shown_together, counted_blocks, estimated_blocks
+from frankly_server.forms import (
+    PartTable,
+    are_shown_together,
+    counted_blocks,
+    estimated_blocks,
+    once_per_document,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class Anchor:
 
     A repeated question shares its part with the question that it repeats. position : among the
     counted blocks. shown : share of the reports that show it, by design. known, at_random : shares of the
-    (joint) answers among those who read, and those who answer at random.
+    (joint) answers among those who read, and those who answer at random. questions : of its part.
     """
 
     question: Question
@@ -58,6 +64,8 @@ class Anchor:
     known: tuple[Fraction, ...]
     at_random: tuple[Fraction, ...]
     score: AnchorScore
+
+    questions: tuple[Question, ...] = ()
 
     @property
     def form(self) -> AgreementMechanism | None:
@@ -74,6 +82,16 @@ def anchors_of(document: SurveyDocument, stated: Stated) -> list[Anchor]:
     """Return the anchors that tell something under a law of random answers, which may be stated."""
     if not has_anchors(document):
         return []
+    return _stated_anchors(document, stated) if stated else _anchors(document)
+
+
+@once_per_document
+def _anchors(document: SurveyDocument) -> list[Anchor]:
+    return _stated_anchors(document, {})
+
+
+def _stated_anchors(document: SurveyDocument, stated: Stated) -> list[Anchor]:
+    stated = with_copies(document, stated)
     shown = {id(block): float(share) for block, share in estimated_blocks(document)}
     found = []
     for position, block in enumerate(counted_blocks(document)):
@@ -84,8 +102,20 @@ def anchors_of(document: SurveyDocument, stated: Stated) -> list[Anchor]:
         score = law and AnchorScore.of(mechanism, known, law)
         if law and score:
             share, question = shown[id(block)], block.questions[-1]
-            found.append(Anchor(question, position, mechanism, share, known, law, score))
+            found.append(
+                Anchor(question, position, mechanism, share, known, law, score, block.questions)
+            )
     return found
+
+
+def with_copies(document: SurveyDocument, stated: Stated) -> Stated:
+    """Return a stated law in which a repeated question has that of the first one, unless it has its own."""
+    copies = {}
+    for question in document.questions.values():
+        first = question.anchor and question.anchor.repeats
+        if first and first in stated:
+            copies[question.id] = stated[first]
+    return {**copies, **stated}
 
 
 def known_shares(block: Block) -> tuple[Fraction, ...] | None:
@@ -193,15 +223,15 @@ def overlap_of(source: Received, group: Group, part: Part, stated: Stated) -> Ov
     inside = [one for one in anchors if any(one.form is table.form for table in tables)]
     if not inside:
         return None
-    (anchor,) = inside
-    if len(part.blocks) > 1 or group.period != ALL_TIME:
+    anchor, *others = inside
+    if others or len(part.blocks) > 1 or group.period != ALL_TIME:
         raise LookupError("no counts of these questions together with the anchor")
     weights = anchor_weights([one.score for one in anchors], [one.shown for one in anchors])
     solved = decoder(tables[0], part.targets, part.design_prior)
     counts, scores = _counts(source, group, anchor), solved.floats()
     both = _joint_counts(source, group, counted_position(source.document, part), anchor)
     shown, covariance = both.sum(), np.zeros(len(scores))
-    if shown:
+    if shown > 0:
         off = scores - (scores @ both.sum(axis=1) / shown)[:, None]
         # Of the pairs of a report with one and a report with the other, so many are of one report.
         covariance = off @ both @ anchor.score.values / (part.n * counts.sum())

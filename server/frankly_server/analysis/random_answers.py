@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import hypot
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from frankly_server.analysis.anchors import (
     fit_of,
     has_anchors,
     overlap_of,
+    with_copies,
 )
 from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.groups import Group
@@ -65,14 +66,19 @@ UNKNOWN_LAW: Final = "random_law_unknown"
 class Results:
     """How many people of one group answer at random, by an instructed item or by anchors.
 
-    items : κ̂ per document, by digest. is_common : True if it is that of all groups together. p : of
-    the test that equally many do in all groups, or None.
+    items : κ̂ per document, by digest; the same object for documents that share one. is_common : True
+    if it is that of all groups together. p : of the test that equally many do in all groups, or None.
     """
 
     group: Group
     items: Mapping[str, Attention] = field(default_factory=dict)
     is_common: bool = False
     p: float | None = None
+
+    @property
+    def listed(self) -> list[Attention]:
+        """The different κ̂ of the documents."""
+        return _distinct(self.items.values())
 
     def share(self, digests: Sequence[str], level: float) -> tuple[float, float, float]:
         """Return λ̂ of these documents together, weighted by reports, with the ends of its interval.
@@ -92,9 +98,8 @@ class Results:
         return share, share - below, share + above
 
     def counted(self, digests: Sequence[str]) -> list[Attention]:
-        """Return the results of some documents; those of all groups once, whatever the document."""
-        items = [self.items[digest] for digest in digests]
-        return items[:1] if self.is_common else items
+        """Return the results of some documents; those that several share once."""
+        return _distinct(self.items[digest] for digest in digests)
 
 
 def require_stated(documents: Sequence[Received], request: Request) -> None:
@@ -134,21 +139,21 @@ def results_of(groups: Sequence[Group], request: Request) -> list[Results]:
     """
     own = [_of_group(group, request) for group in groups]
     shown = [
-        items
-        for group, items in zip(groups, own, strict=True)
-        if sum(_shown(item) for item in items.values()) >= _least(group)
+        result.items
+        for group, result in zip(groups, own, strict=True)
+        if sum(_shown(item) for item in result.listed) >= _least(group)
     ]
     if len(shown) < 2 or request.group == VERSION:
-        return [Results(*pair) for pair in zip(groups, own, strict=True)]
-    totals = [_together(items.values()) for items in shown]
+        return own
+    totals = [_together(_distinct(items.values())) for items in shown]
     p = None if None in totals else _same_share([total for total in totals if total is not None])
-    every = _together([item for items in shown for item in items.values()])
-    is_precise = all(item.within(BY_GROUP) for items in shown for item in items.values())
-    if every is None or is_precise:
-        return [Results(group, items, p=p) for group, items in zip(groups, own, strict=True)]
+    each = [item for items in shown for item in _distinct(items.values())]
+    every = _together(each)
+    if every is None or all(item.within(BY_GROUP) for item in each):
+        return [replace(result, p=p) for result in own]
     return [
-        Results(group, dict.fromkeys(items, every), is_common=True, p=p)
-        for group, items in zip(groups, own, strict=True)
+        Results(result.group, dict.fromkeys(result.items, every), is_common=True, p=p)
+        for result in own
     ]
 
 
@@ -156,24 +161,39 @@ def _least(group: Group) -> int:
     return max(source.document.min_reports for source in group.sources)
 
 
-def _of_group(group: Group, request: Request) -> dict[str, Attention]:
-    """Return κ̂ per document of a group; empty if fewer reports than the minimum show its anchors."""
+def _of_group(group: Group, request: Request) -> Results:
+    """Return κ̂ per document of a group; none if fewer reports than the minimum show its anchors.
+
+    If the anchors of a document tell too little, as those of a version that has just begun, all
+    documents of the group have the κ̂ of all of them together.
+    """
     found = {
         source.document.digest: item
         for source in group.sources
         if (item := _attention(source, group, request))
     }
-    is_shown = sum(_shown(item) for item in found.values()) >= _least(group)
-    return found if is_shown or not any(map(_is_anchored, found.values())) else {}
+    anchors = [item for item in found.values() if isinstance(item, Anchored)]
+    if not anchors or len(anchors) < len(found):
+        return Results(group, found)
+    if sum(item.shown for item in anchors) < _least(group):
+        return Results(group)
+    told = [one.document for one in group.sources if has_anchors(one.document)]
+    if len(told) == 1 or all(
+        document.digest in found and found[document.digest].within(BY_GROUP) for document in told
+    ):
+        return Results(group, found)
+    every = Anchored.together(anchors)
+    return Results(group, {document.digest: every for document in told})
+
+
+def _distinct(items: Iterable[Attention]) -> list[Attention]:
+    """Return the items without repetitions of the same object, which several documents can have."""
+    return list({id(item): item for item in items}.values())
 
 
 def _shown(item: Attention) -> int:
     """Return the number of reports on which κ̂ rests."""
     return item.shown if isinstance(item, Anchored) else item.n
-
-
-def _is_anchored(item: Attention) -> bool:
-    return isinstance(item, Anchored)
 
 
 def _together(items: Iterable[Attention]) -> Attention | None:
@@ -231,12 +251,19 @@ def correct(
 
     parts : documents with their part in the table, and the part of those of its reports that are
     known to have failed. places : positions of each target's entries among the parts' targets.
-    Figures are empty, and the rest None, if a document has neither an instructed item nor anchors, or
-    if the table has an anchor itself: its shares are known.
+    Figures are empty, and the rest None, if a document has neither an instructed item nor anchors, if
+    some have an item and others anchors, or if the table has a question that is an anchor of a document.
     """
     digests = [source.document.digest for source, _, _ in parts]
-    is_anchor = any(question.anchor is not None for question in table.questions)
-    if is_anchor or any(digest not in results.items for digest in digests):
+    is_anchor = any(
+        question.anchor is not None
+        for source, part, _ in parts
+        for block in part.blocks
+        for question in block.questions
+        if question.id in {asked.id for asked in table.questions}
+    )
+    kinds = {type(results.items.get(digest)) for digest in digests}
+    if is_anchor or len(kinds) > 1 or type(None) in kinds:
         return [{} for _ in places], None
     stated, laws = (
         request.random_law or {},
@@ -430,10 +457,11 @@ def _law(source: Received, part: Part, request: Request) -> FloatArray | None:
 def _told(
     source: Received, questions: Sequence[Question], request: Request
 ) -> dict[str, dict[str, float]] | None:
-    """Return the random law of each question of a table by choice."""
-    laws = {}
-    for question in questions:
-        law = random_law(source.document, [question], request.random_law or {})
+    """Return the random law of each question of a table, and of the anchors, by choice."""
+    laws, stated = {}, request.random_law or {}
+    anchors = [one for anchor in anchors_of(source.document, stated) for one in anchor.questions]
+    for question in [*questions, *(one for one in anchors if one not in questions)]:
+        law = random_law(source.document, [question], with_copies(source.document, stated))
         if law is None:
             return None
         laws[question.id] = {

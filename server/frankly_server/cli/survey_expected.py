@@ -8,12 +8,16 @@ from frankly_analyst.plots import NUMBER
 from rich.table import Table
 
 from frankly_server.cli.console import table
+from frankly_server.lazy import LazyModule
 from frankly_server.surveys.asked import asked_in_words, without_refusal
-from frankly_server.surveys.correction import correction_in_words
 from frankly_server.surveys.expected import Expected, ExpectedQuestion
 
 if TYPE_CHECKING:
+    from frankly_server.surveys import correction
     from frankly_server.surveys.definition import SurveyDefinition
+else:
+    # Lazy, because it imports the design engine.
+    correction = LazyModule("frankly_server.surveys.correction")
 
 
 def shown(definition: "SurveyDefinition", expected: Expected | str) -> Iterator[Table | str]:
@@ -29,7 +33,7 @@ def shown(definition: "SurveyDefinition", expected: Expected | str) -> Iterator[
     rows = [(one.text, str(one.reports), one.figure, _margin(one)) for one in expected.questions]
     yield table(title, columns, rows)
     yield asked_in_words(expected.document)
-    yield from correction_in_words(expected.document)
+    yield from correction.correction_in_words(expected.document)
     yield from without_refusal(expected.document)
 
 

@@ -140,11 +140,19 @@ class Stack:
         """The estimated variance of κ̂."""
         return max(0.0, self._sum((one.variance for one in self.anchors), power=2) + self._pairs)
 
+    def variance_at(self, kept: float) -> float:
+        """Return the variance of κ̂ if the true share is `kept`, in [0, 1]."""
+        each = (one.score.variance(kept) / one.n for one in self.anchors)
+        return self._sum(each, power=2) + self._among * kept * (1 - kept) / self.n
+
+    @property
+    def _among(self) -> float:
+        return 1 - sum(weight**2 for weight in self.weights)
+
     @property
     def _pairs(self) -> float:
         # Two values of one report have the mean κ if the person reads, and otherwise 0.
-        among = 1 - sum(weight**2 for weight in self.weights)
-        return among * self.attentive * (1 - self.attentive) / self.n
+        return self._among * self.attentive * (1 - self.attentive) / self.n
 
     def distances(self, z: float) -> Ends:
         """Return how far the ends of κ's interval lie below and above κ̂."""
@@ -187,6 +195,20 @@ class Anchored(Attention):
         """Return the estimated variance of κ̂."""
         return sum((group.n / self.n) ** 2 * group.variance for group in self.groups)
 
+    def variance_at(self, kept: float) -> float:
+        """Return the variance of κ̂ if the true share is `kept`, in [0, 1]."""
+        return sum((group.n / self.n) ** 2 * group.variance_at(kept) for group in self.groups)
+
+    @property
+    def _judged(self) -> tuple[float, float]:
+        """κ̂ and its variance, for judging whether it is precise enough.
+
+        By chance κ̂ is far above 1 if an anchor tells little, and the observed variance 0 if all reports
+        are equal. So κ̂ counts as at most 1, and its variance is at least that of the model.
+        """
+        kept = min(1.0, self.attentive)
+        return kept, max(self.variance, self.variance_at(max(0.0, kept)))
+
     def ends(self, z: float) -> Ends:
         """Return the interval of λ from the score intervals of the anchors."""
         apart = [(group.n / self.n, group.distances(z)) for group in self.groups]
@@ -206,13 +228,16 @@ def anchor_weights(scores: Sequence[AnchorScore], shares: Sequence[float]) -> li
 def same_share_by_anchors(groups: Sequence[Anchored]) -> float | None:
     """Return the p-value of the χ² test that the same share answers at random in all groups.
 
-    None for fewer than two groups, or if a variance is estimated as 0.
+    With the variances of the model at the common share, as their estimates are too small for extreme
+    values. None for fewer than two groups, or if a variance is 0.
     """
-    if len(groups) < 2 or not all(group.variance > 0 for group in groups):
+    common = min(1.0, max(0.0, Anchored.together(groups).attentive)) if groups else 0.0
+    variances = [group.variance_at(common) for group in groups]
+    if len(groups) < 2 or not all(variances):
         return None
-    precisions = [1 / group.variance for group in groups]
-    common = sum(p * g.random for p, g in zip(precisions, groups, strict=True)) / sum(precisions)
-    statistic = sum(p * (g.random - common) ** 2 for p, g in zip(precisions, groups, strict=True))
+    precisions = [1 / variance for variance in variances]
+    mean = sum(p * g.random for p, g in zip(precisions, groups, strict=True)) / sum(precisions)
+    statistic = sum(p * (g.random - mean) ** 2 for p, g in zip(precisions, groups, strict=True))
     return float(special.chdtrc(len(groups) - 1, statistic))
 
 

@@ -60,16 +60,23 @@ class Attention:
         """κ̂ = 1 − λ̂."""
         return 1 - self.random
 
+    @property
+    def _judged(self) -> tuple[float, float]:
+        """κ̂ and its variance, for judging whether it is precise enough."""
+        return self.attentive, self.variance
+
     def within(self, limit: float) -> bool:
         """Return True if the relative standard error of κ̂ is at most `limit`."""
-        return self.attentive > 0 and sqrt(self.variance) <= limit * self.attentive
+        kept, variance = self._judged
+        return kept > 0 and sqrt(variance) <= limit * kept
 
     @property
     def missing(self) -> int | None:
         """About how many more reports make κ̂ precise enough; None if no number does, as κ̂ ≤ 0."""
-        if self.attentive <= 0:
+        kept, variance = self._judged
+        if kept <= 0:
             return None
-        needed = ceil(self.n * self.variance / (SHOWN * self.attentive) ** 2)
+        needed = ceil(self.n * variance / (SHOWN * kept) ** 2)
         return max(0, needed - self.n)
 
 

@@ -39,8 +39,8 @@ _TWICE_WITHOUT_OTHERS: Final = (
     "a person can be asked a single question of this form, and the one that is asked twice says nothing "
     "about people who are asked others: write ask: all"
 )
-_MOST_REPEATED: Final = isqrt(MAX_ANSWERS)
-"""Largest number of choices of a question that is asked twice, both copies being randomised together."""
+_MOST_CHOICES: Final = isqrt(MAX_ANSWERS)
+"""Largest number of choices of an anchor: both copies of a question that is asked twice are randomised together."""
 
 Count = Annotated[
     int, BeforeValidator(lambda value: whole(value, 0)), whole_schema("A whole number.", 0)
@@ -149,6 +149,13 @@ def _require_alone(definition: "SurveyDefinition") -> None:
                     "leave this out",
                     f"blocks[{i}].questions[{k}].anchor.repeats",
                 )
+            if question.anchor is not None and any(one.is_prior_based for one in block.protections):
+                raise _refused(
+                    "the promise of this block rests on counts, which also say how people answer, and perhaps "
+                    "something else: protect the answers themselves (ldp)",
+                    f"blocks[{i}].questions[{k}].anchor",
+                    Problem.UNSUPPORTED,
+                )
             if question.anchor is not None and len(block.questions) > 1:
                 raise _refused(
                     "a question whose shares are known is not randomised together with others: give it a "
@@ -186,6 +193,13 @@ def _require_shares(question: "QuestionDefinition", path: str) -> None:
         raise InvalidInput(
             Problem.DEFINITION_INVALID,
             f"give one number for each choice: {len(question.choices)} numbers, not {len(counts)}",
+            f"{path}.anchor.counts",
+        )
+    if len(counts) > _MOST_CHOICES:
+        raise InvalidInput(
+            Problem.DEFINITION_INVALID,
+            f"a question whose shares are known has at most {_MOST_CHOICES} choices: ask for one of them, with "
+            "yes or no",
             f"{path}.anchor.counts",
         )
     if not any(counts):
@@ -253,9 +267,9 @@ def _require_repeatable(question: "FormQuestionDefinition", path: str) -> None:
             "the expected counts of the first question count for both: leave this out",
             f"{path}.expected",
         )
-    if len(question.choices) > _MOST_REPEATED:
+    if len(question.choices) > _MOST_CHOICES:
         raise _refused(
-            f"a question that is asked again has at most {_MOST_REPEATED} choices, and this one has "
+            f"a question that is asked again has at most {_MOST_CHOICES} choices, and this one has "
             f"{len(question.choices)}: ask one with fewer choices again",
             f"{path}.anchor.repeats",
             Problem.CHOICES_COUNT,

@@ -22,10 +22,14 @@ from frankly_server.analysis.groups import Group
 from frankly_server.analysis.part import Part
 from frankly_server.estimate.decoder import shares
 from frankly_server.forms import counted_blocks, counted_symbols
+from frankly_server.store import ReleasedBatch
+from frankly_server.web.results.asked import Asked
+from frankly_server.web.results.sections import names_of, sections_of
 from scipy import stats
 
 from tests.frankly_protocol.audit.definitions import agreement_table
 from tests.frankly_protocol.samples import question as named
+from tests.frankly_protocol.samples import with_item
 from tests.frankly_server.analysis.samples import (
     Counts,
     block_about,
@@ -204,7 +208,8 @@ def test_groups_have_their_own_share_if_it_is_precise_and_else_one_of_all() -> N
         ps.add(found["random_answers"]["common_p"])
     (p,) = ps
     kept = [(share_of(of_anchor) - 0.5) / -0.5 for _, of_anchor in few.values()]
-    variances = [n[1] / 400 * (1 - n[1] / 400) / 399 / 0.25 / 0.25 for _, n in few.values()]
+    seen = 0.25 + 0.5 * (0.5 * lam)
+    variances = [seen * (1 - seen) / 400 / 0.25 / 0.25] * 2
     assert p == pytest.approx(stats.chi2.sf((kept[0] - kept[1]) ** 2 / sum(variances), 1))
 
 
@@ -232,6 +237,48 @@ def test_a_version_without_anchor_leaves_all_uncorrected() -> None:
     found = question_of(body, "q")
     assert found["random_answers"] is None
     assert yes(found)["corrected"] is None
+
+
+def test_the_first_reports_of_a_version_do_not_end_the_correction() -> None:
+    """Their κ̂ alone tells nothing, so both versions have that of all reports."""
+    old = source({"": ((2400, 1600), (2800, 1200))}, NOBODY)
+    for first in ((1, 1), (2, 0), (12, 8)):
+        new = source({"": (first, first)}, NOBODY, version=2)
+        found = question_of(result(old, new), "q")
+        said = found["random_answers"]
+        assert said["shown"]
+        assert yes(found)["corrected"] is not None
+        both = (2800 + first[0], 1200 + first[1])
+        assert said["random"] == pytest.approx(expected((1, 1), (both, 0))[0])
+        assert not said["common"]
+
+
+def test_a_question_that_was_an_anchor_of_a_version_is_not_corrected_by_itself() -> None:
+    before = source({"": ((1300, 700), (1300, 700))}, TWELFTH)
+    blocks = before.document.blocks
+    now = replace(before.document, version=2, prev=before.document.digest)
+    plain = replace(blocks[1], questions=(replace(blocks[1].questions[0], anchor=None),))
+    other = block_about(KEEP, anchor("a1"))
+    now = replace(now, blocks=(blocks[0], plain, other))
+    cells = {**before.cells, ((2,), "", ""): CellCounts(2000, {(0,): 1400, (1,): 600})}
+    after = Received(now, cells, 1)
+    for by, places in (("version", 2), (None, 1)):
+        body = result(before, after, **({"by": by} if by else {}))
+        for place in range(places):
+            found = question_of(body, "a0", place)
+            is_anchor = by is None or place == 0
+            assert (yes(found)["corrected"] is None) is is_anchor
+
+
+def test_versions_with_an_item_and_with_anchors_are_not_corrected_together() -> None:
+    asked = with_item(source({"": ((1200, 800),)}).document)
+    cells: dict[Key, CellCounts] = {((0,), "", ""): CellCounts(2000, {(0,): 1200, (1,): 800})}
+    batch = ReleasedBatch(1, "", "2026-06-02T00:00:00Z", 2000, 150)
+    old = Received(asked, cells, 1).with_batches([batch])
+    new = source({"": ((1200, 800), (1400, 600))}, NOBODY, version=2)
+    assert question_of(result(old, new), "q")["random_answers"] is None
+    body = result(old, new, by="version")
+    assert [question_of(body, "q", i)["random_answers"]["failed"] for i in (0, 1)] == [150, None]
 
 
 def test_a_stated_law_changes_what_the_anchor_tells() -> None:
@@ -453,6 +500,24 @@ def test_a_repeated_question_tells_who_answers_at_random(pick: int) -> None:
     assert shown == [[], [(2, 3)] if pick > 1 else []]
 
 
+def test_a_repeated_question_has_the_stated_law_of_the_first() -> None:
+    mechanism = repeating(1)
+    found = counted(repeated_document(mechanism), answered(mechanism, 3000, 0.25))
+    skewed = {"q0": {"0": 4, "1": 1}, "q1": {"0": 1, "1": 1}}
+    once = result(found, random=json.dumps(skewed))
+    twice = result(found, random=json.dumps(skewed | {"q2": skewed["q0"]}))
+    uniform = result(found, random=json.dumps(skewed | {"q2": {"0": 1, "1": 1}}))
+    said, other, third = (
+        question_of(body, "q1")["random_answers"] for body in (once, twice, uniform)
+    )
+    assert said["random"] == pytest.approx(other["random"])
+    assert said["random"] != pytest.approx(third["random"])
+    # What is assumed of the anchor is said too.
+    assert said["law"] == {name: {"0": 0.8, "1": 0.2} for name in ("q0", "q2")} | {
+        "q1": {"0": 0.5, "1": 0.5}
+    }
+
+
 def test_a_repeated_question_has_no_results_of_its_own() -> None:
     mechanism = repeating(1)
     found = counted(repeated_document(mechanism), answered(mechanism, 300, 0.0))
@@ -470,3 +535,21 @@ def test_a_table_that_tells_more_than_equality_is_no_anchor() -> None:
     document = repeated_document(mechanism)
     assert anchors_of(document, {}) == []
     assert len(anchors_of(repeated_document(repeating(1)), {})) == 1
+
+
+def test_a_page_shows_a_question_that_a_later_version_repeats() -> None:
+    """The version before has results of it; of the newest nothing is known beforehand."""
+    mechanism = repeating(1)
+    document = repeated_document(mechanism)
+    (block,) = document.blocks
+    plain = replace(block, questions=tuple(replace(q, anchor=None) for q in block.questions))
+    alone = replace(document, blocks=(plain,))
+    before = counted(alone, answered(mechanism, 300, 0.0))
+    newest = replace(document, version=2, prev=alone.digest)
+    after = counted(newest, answered(mechanism, 300, 0.0))
+    documents = [before.document, after.document]
+    body = result(before, after)
+    assert "q2" in [entry["id"] for entry in body["questions"]]
+    shown = sections_of(body, Asked(), names_of(documents))
+    (of_copy,) = [one for one in shown if one.found[0]["id"] == "q2"]
+    assert [group.random_answers for group in of_copy.groups] == [[]]

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import exp, factorial, hypot, prod, sqrt
+from math import ceil, exp, factorial, hypot, prod, sqrt
 
 import numpy as np
 import pytest
@@ -226,13 +226,35 @@ def test_groups_together_are_weighted_by_reports() -> None:
 
 def test_whether_as_many_answer_at_random_in_all_groups() -> None:
     groups = [anchored((400, 300)), anchored((300, 250)), anchored((500, 360))]
-    values, variances = [g.random for g in groups], [g.variance for g in groups]
+    together = anchored((400, 300), (300, 250), (500, 360)).attentive
+    assert 0 < together < 1
+    score = score_of(grr(2, 2.0), (0, 1))
+    values, variances = [g.random for g in groups], [score.variance(together) / g.n for g in groups]
     fit = optimize.minimize_scalar(
         lambda x: sum((v - x) ** 2 / s for v, s in zip(values, variances, strict=True))
     )
     assert same_share_by_anchors(groups) == pytest.approx(stats.chi2.sf(fit.fun, 2), rel=1e-6)
     assert same_share_by_anchors(groups[:1]) is None
-    assert same_share_by_anchors([groups[0], anchored((100, 100))]) is None
+    # All reports of a group are equal: its variance is estimated as 0, but is not 0.
+    extreme = same_share_by_anchors([groups[0], anchored((100, 100))])
+    assert extreme is not None
+    assert extreme < 1e-6
+
+
+def test_an_imprecise_share_far_above_1_is_not_precise() -> None:
+    """By chance κ̂ is far above 1 if an anchor tells little; figures would be shown only then."""
+    score = score_of(grr(2, 2.0), (3, 1))
+    found = Anchored(60, (Stack(60, (Counted(score, np.array([51.0, 9.0])),), (1.0,)),))
+    assert found.attentive > 1.2
+    assert sqrt(found.variance) < 0.25 * found.attentive
+    assert sqrt(score.variance(1.0) / 60) > 0.25
+    assert not found.within(0.25)
+    equal = Anchored(
+        2, (Stack(2, (Counted(score_of(grr(2, 2.0), (1, 0)), np.array([2.0, 0])),), (1.0,)),)
+    )
+    assert equal.variance == 0
+    assert not equal.within(0.25)
+    assert equal.missing == ceil(score_of(grr(2, 2.0), (1, 0)).variance(1.0) / 0.0625) - 2
 
 
 def test_the_fit_of_a_square_table_is_pearsons_of_the_symbols() -> None:

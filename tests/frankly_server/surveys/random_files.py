@@ -117,8 +117,7 @@ class _Maker:
             "notion": "ldp",
             "epsilon": "1",
         }
-        if len(questions) == 1 and self.rng.random() < 0.5:
-            questions[0] |= self.known(questions[0])
+        is_known = len(questions) == 1 and self.rng.random() < 0.5
         choices = questions[0].get("choices", ())
         if self.rng.random() < 0.3 and len(questions) == 1 and choices and not has_strata:
             row = [self.rng.randint(10, 99) for _ in choices]
@@ -129,6 +128,8 @@ class _Maker:
                 "source": "made up",
                 "joint": [row, row[::-1]],
             }
+        if is_known and "prior" not in block:
+            questions[0] |= self.known(questions[0])
         return block
 
     def form(self) -> dict[str, Any]:

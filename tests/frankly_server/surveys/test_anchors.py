@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.surveys.draft_changes import summary
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
+from frankly_server.surveys.yaml import read_yaml
 
 from tests.refusals import refusal
 
@@ -103,6 +105,10 @@ def known(counts: Any = None, **fields: Any) -> dict[str, Any]:
 BAD: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "no source": (form(JANUARY | {"anchor": {"counts": [11, 1]}}), "field_missing",
                   "form.questions[0].anchor.source", "missing"),
+    "seventeen choices": (
+        file(block(MONTH | {"choices": [{"id": f"c{i}", "label": {"en": f"C{i}"}} for i in range(17)],
+                            "anchor": KNOWN | {"counts": [1, *[2] * 16]}})),
+        "definition_invalid", "blocks[0].questions[0].anchor.counts", "at most 16 choices"),
     "no counts": (form(JANUARY | {"anchor": {"source": "a"}}), "field_missing",
                   "form.questions[0].anchor.counts", "missing"),
     "an empty source": (form(known(source=" ")), "field_type", "form.questions[0].anchor.source", "not empty"),
@@ -229,11 +235,30 @@ def of_three(counts: list[int], **fields: Any) -> SurveyDefinition:
 
 
 def test_known_shares_that_look_like_random_answers_are_refused() -> None:
-    error = refusal(InvalidInput, draft_blocks, of_three([2, 1, 3], **MERGED))
+    designed = draft_blocks(of_three([2, 1, 3]))[1].block
+    merging = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
+    told = replace(designed, mechanism=merging, ceiling=stated_ceiling(merging))
+    error = refusal(InvalidInput, anchors.require_telling, told, "blocks[1].mechanism")
     assert (error.code, error.field) == ("not_identifiable", "blocks[1].mechanism")
     assert "use optimal or grr" in error.detail
-    draft_blocks(of_three([5, 1, 3], **MERGED))
-    draft_blocks(of_three([2, 1, 3]))
+
+
+def test_a_promise_on_counts_is_not_beside_other_known_shares() -> None:
+    """Both say how people answer, and the promise would be void if the anchor were right."""
+    error = refusal(InvalidInput, of_three, [5, 1, 3], **MERGED)
+    assert (error.code, error.field) == ("unsupported", "blocks[1].questions[0].anchor")
+    assert "protect the answers themselves (ldp)" in error.detail
+    of_three([5, 1, 3])
+
+
+def test_the_example_of_the_guide_is_a_survey(root: Path) -> None:
+    guide = (root / "docs" / "admin.md").read_text(encoding="utf-8")
+    example = guide.partition("```yaml\nblocks:\n  - id: born\n")
+    given = read_yaml(b"blocks:\n  - id: born\n" + example[2].partition("```")[0].encode())
+    definition = parse_value(file(block(SMOKES)) | given)
+    assert draft_blocks(definition)[0].block.questions[0].anchor == Anchor(
+        (1413, 48), "The calendar: 48 of the 1,461 days of four years"
+    )
 
 
 def test_the_decision_is_the_one_with_fractions() -> None:

@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 from math import ceil, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -105,14 +106,36 @@ def test_words_say_the_factor_and_warn_above_one_and_a_half() -> None:
     mechanism = grr(2, 2.0)
     assert list(correction_in_words(document_of((block_about(mechanism, question("q", 2)),)))) == []
     (fine,) = correction_in_words(beside(mechanism, (mechanism, NOBODY)))
-    assert "up to 1.42 times" in fine
-    assert "up to 2.00 times as many people" in fine
+    assert "up to about 1.42 times" in fine
+    assert "up to about 2.00 times as many people" in fine
     much, warning = correction_in_words(beside(mechanism, (mechanism, TWELFTH)))
     factor = sqrt(
         1 + 0.25 * kept_variance(mechanism, TWELFTH) / kept_variance(mechanism, NOBODY) * 4
     )
-    assert f"up to {ceil(100 * factor) / 100:.2f} times" in much
+    assert f"up to about {ceil(100 * factor) / 100:.2f} times" in much
     assert "“q?”" in warning
+
+
+def test_the_pages_state_what_anchors_cost(root: Path) -> None:
+    """The table of docs/admin.md and the hint of the page of a question: a share of 3 %, ε = 2."""
+    mechanism = grr(2, 2.0)
+    q = law(mechanism)
+    seen = 0.03 * q[1, 1] + 0.97 * q[0, 1]
+    of_share = seen * (1 - seen) / (q[1, 1] - q[0, 1]) ** 2
+    costs = [
+        sqrt(1 + 0.47**2 * kept_variance(mechanism, one) / of_share)
+        for one in (NOBODY, TWELFTH, QUARTER)
+    ]
+    guide = (root / "docs" / "admin.md").read_text(encoding="utf-8")
+    table = guide.partition("| how many say yes to the anchor |")[2].partition("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    assert [(row[1], row[2].split()[0]) for row in rows] == [
+        (f"{cost:.2f}", f"{cost**2:.1f}") for cost in costs
+    ]
+    hint = "server/frankly_server/web/admin/templates/admin/question_form.html"
+    words = " ".join((root / hint).read_text(encoding="utf-8").split())
+    for cost in costs:
+        assert f"{cost:.2f}" in words
 
 
 def test_the_summary_says_it_too() -> None:

@@ -504,7 +504,7 @@ def _random_answers(question: Mapping[str, Any], names: Names) -> list[str]:
 def _known(question: str, names: Names) -> list[str]:
     """Return what is known of all answers to a question of the newest version; [] if nothing is."""
     asked = names.documents[-1].questions.get(question)
-    if asked is None or asked.anchor is None:
+    if asked is None or asked.anchor is None or asked.is_repeated:
         return []
     shares = ", ".join(
         f"“{names.of(choice.label)}” {percent(float(share))}"

@@ -31,7 +31,7 @@ FLAGS: Final = {
     "ill_conditioned": "The mechanism hardly shows some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
     "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each separately.",
-    "corrected_uncounted": "Reports that show this and the question with known answers are not counted: no correction.",
+    "corrected_uncounted": "Reports with this and what tells how many answer at random are not counted: no correction.",
     "too_few_attentive": "Too little is known of how many people answer at random: no figure is corrected for them.",
     "random_law_unknown": "What an answer at random would be is not known here: no figure is corrected for them.",
     "corrected_impossible": "No possible value is in the corrected interval: chance, or another law of random answers.",
