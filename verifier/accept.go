@@ -37,7 +37,7 @@ func accept(r *Request) *Document {
 		d = parseDocument(envelope.payload)
 		d.requireHost(r.origin)
 	}), "document_type", "5"))
-	check(catch("6", func() { d.requireOpen(r.now) }))
+	check(catch("6", func() { requireTime(r.now, d.opens, d.closes, "opens", "closes") }))
 	check(catch("7", func() { d.requireNewer(r.remembered) }))
 	check(catch("8", func() { d.requirePublic(r) }))
 	check(catch("9", d.verifyPrivacy))
@@ -114,20 +114,16 @@ func (d *Document) requireHost(origin string) {
 	}
 }
 
-func (d *Document) requireOpen(now time.Time) {
-	for _, edge := range []struct {
-		name string
-		at   time.Time
-		out  bool
-	}{
-		{"opens", d.opens, now.Before(d.opens.Add(-tolerance))},
-		{"closes", d.closes, now.After(d.closes.Add(tolerance))},
-	} {
-		if edge.out {
-			refuse("document_window", edge.name, "the survey %s at %s; the time is %s", edge.name,
-				edge.at.Format(time.RFC3339), now.Format(time.RFC3339))
-		}
+// requireTime refuses a time outside a window, and names the field of the end that is passed.
+func requireTime(now, from, to time.Time, first, last string) {
+	name := last
+	if now.Before(from.Add(-tolerance)) {
+		name = first
+	} else if !now.After(to.Add(tolerance)) {
+		return
 	}
+	refuse("document_window", name, "valid from %s to %s; the time is %s", from.Format(time.RFC3339),
+		to.Format(time.RFC3339), now.Format(time.RFC3339))
 }
 
 func (d *Document) requireNewer(before *Remembered) {

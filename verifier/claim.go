@@ -24,10 +24,9 @@ type Claim struct {
 
 // Prior contains the counts N[z][s][x] of secrets s and answers x, in one table or one per stratum z.
 type Prior struct {
-	secret     string
-	secrets    []string
-	tables     [][][]int64
-	stratified bool
+	secret, path, strata string // path of the tables; ids of the public questions that they are of
+	secrets              []string
+	tables               [][][]int64 // one for all strata of a view, or one for each
 }
 
 // claimFields lists the fields of every notion besides "notion".
@@ -38,7 +37,7 @@ var claimFields = map[string][]string{
 	"metric-ldp": {"level", "levels"},
 }
 
-func (d *Document) readClaim(f field) *Claim {
+func readClaim(f field) *Claim {
 	if f.kind != isObject {
 		f.fail("expected a JSON object")
 	}
@@ -78,7 +77,7 @@ func (d *Document) readClaim(f field) *Claim {
 		}
 	}
 	if f.has("prior") {
-		c.prior = d.readPrior(f.get("prior"))
+		c.prior = readPrior(f.get("prior"))
 	}
 	if c.notion == "dpv" {
 		sensitive := f.get("sensitive")
@@ -114,15 +113,14 @@ func (c *Claim) readBounds(f field) {
 }
 
 // readPrior reads one table for all respondents, or one for each combination of public answers.
-func (d *Document) readPrior(f field) *Prior {
+func readPrior(f field) *Prior {
 	f.object([]string{"secret", "secrets", "tables", "source"})
 	p := &Prior{secret: f.get("secret").id()}
 	secrets := f.get("secrets")
-	for _, item := range secrets.items(2, maxJoint) {
-		p.secrets = append(p.secrets, item.id())
-	}
+	p.secrets = secrets.ids(2, maxJoint)
 	secrets.unique(p.secrets, "ids")
 	tables := f.get("tables")
+	p.path = tables.path
 	for _, item := range tables.items(1, 4096) {
 		var table [][]int64
 		for _, row := range item.items(1, maxJoint) {
@@ -134,16 +132,6 @@ func (d *Document) readPrior(f field) *Prior {
 		p.tables = append(p.tables, table)
 	}
 	f.get("source").prose(4000)
-	strata := 1
-	for _, question := range d.strata {
-		if strata *= len(question.choices); strata > 4096 {
-			break
-		}
-	}
-	if len(p.tables) != 1 && len(p.tables) != strata {
-		tables.fail("expected one table, or one for each of the %d strata", strata)
-	}
-	p.stratified = len(d.strata) > 0 && len(p.tables) == strata
 	for z, item := range tables.items(1, 4096) {
 		sum := int64(0)
 		for _, row := range p.tables[z] {
@@ -154,7 +142,7 @@ func (d *Document) readPrior(f field) *Prior {
 				sum |= count
 			}
 		}
-		if sum == 0 && p.stratified {
+		if sum == 0 && len(p.tables) > 1 {
 			item.fail("a stratum without any counts cannot be protected")
 		}
 	}

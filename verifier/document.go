@@ -21,6 +21,7 @@ type Document struct {
 	strata         []*Question
 	token          string
 	blocks         []*Block
+	views          []*Document // of the arms; without arms, the document itself
 }
 
 // Block is one or more questions that are randomised together.
@@ -65,7 +66,7 @@ func parseDocument(payload []byte) *Document {
 		f.fail("expected a JSON object")
 	}
 	f.readType("frankly.survey/2")
-	f.object(documentFields, "instructed")
+	f.object(documentFields, "instructed", "arms")
 	d := &Document{
 		survey: f.get("survey").matches(hex32Pattern, "32 lower-case hex digits"), digest: digestOf(payload),
 		version: f.get("version").whole(1, maxNumber),
@@ -80,26 +81,126 @@ func parseDocument(payload []byte) *Document {
 	if step := f.get("release_step"); !step.isWhole(2, minimum) {
 		step.fail("expected 2 to min_reports")
 	}
-	ids := []string{}
 	for _, item := range f.get("strata").items(0, 8) {
-		question := d.readQuestion(item)
+		d.strata = append(d.strata, d.readQuestion(item))
 		item.requirePlain(3)
-		d.strata = append(d.strata, question)
-		ids = append(ids, question.id)
 	}
 	if f.has("instructed") {
-		ids = append(ids, d.readItem(f.get("instructed")))
+		d.readItem(f.get("instructed"))
 	}
 	d.readToken(f.get("token"))
-	d.readBlocks(f.get("blocks"), ids)
-	if f.has("instructed") {
-		d.checkBeside(f.get("instructed"))
+	d.readBlocks(f.get("blocks"))
+	d.views = []*Document{d}
+	if f.has("arms") {
+		d.readArms(f.get("arms"), f.get("strata"))
+	}
+	for _, view := range d.views {
+		view.checkView(f)
 	}
 	return d
 }
 
-// readItem reads the instructed item, a plain question that asks for one given choice (spec 3.8), and returns its id.
-func (d *Document) readItem(f field) string {
+// readArms reads the versions of the survey of which a device draws one, and makes their views (spec 3.10).
+func (d *Document) readArms(f, public field) {
+	f.object([]string{"id", "arms"})
+	f.get("id").id()
+	arms, ids, sum := f.get("arms"), []string{}, int64(0)
+	var strata, blocks [][]string
+	for _, item := range arms.items(2, 8) {
+		item.object([]string{"id", "chance", "strata", "blocks"})
+		ids = append(ids, item.get("id").id())
+		sum += item.get("chance").whole(1, 65535)
+		strata = append(strata, item.get("strata").ids(0, 8))
+		blocks = append(blocks, item.get("blocks").ids(0, 100))
+	}
+	if sum != 65536 {
+		arms.fail("the chances of the arms do not sum to 65536")
+	}
+	arms.unique(ids, "ids")
+	d.views = nil
+	questions, seen := map[*Question]bool{}, map[*Block]bool{}
+	for i, item := range arms.items(2, 8) {
+		view := *d
+		view.strata, view.blocks = nil, nil
+		names := map[string]bool{}
+		for _, q := range d.strata {
+			if countOf(strata[i], q.id) == 1 {
+				view.strata = append(view.strata, q)
+				names[q.id], questions[q] = true, true
+			}
+		}
+		if len(names) != len(strata[i]) {
+			item.get("strata").fail("expected ids of public questions of the document, each once")
+		}
+		for _, id := range blocks[i] {
+			for _, b := range d.blocks {
+				if b.id == id {
+					view.blocks = append(view.blocks, b)
+					seen[b] = true
+				}
+			}
+		}
+		item.get("blocks").unique(blocks[i], "ids")
+		if len(view.blocks) != len(blocks[i]) || len(blocks[i])+len(strata[i]) == 0 {
+			item.get("blocks").fail("expected ids of blocks of the document, or a public question in the arm")
+		}
+		d.views = append(d.views, &view)
+	}
+	if len(questions) != len(d.strata) || len(seen) != len(d.blocks) {
+		arms.fail("every public question and every block must be in an arm")
+	}
+	public.unique(idsOf(d.strata), "ids")
+}
+
+func idsOf(questions []*Question) (ids []string) {
+	for _, q := range questions {
+		ids = append(ids, q.id)
+	}
+	return ids
+}
+
+// checkView checks what a person is asked: in the whole document or, if it has arms, in one of them (spec 3.5 to 3.10).
+func (d *Document) checkView(f field) {
+	ids, names := idsOf(d.strata), strings.Join(idsOf(d.strata), " ")
+	for _, name := range []string{"instructed", "arms"} {
+		if f.has(name) {
+			ids = append(ids, f.get(name).get("id").text)
+		}
+	}
+	strata := 1
+	for _, q := range d.strata {
+		if strata <= 4096 {
+			strata *= len(q.choices)
+		}
+	}
+	unfit, beside := (*Prior)(nil), false // a promise rests on a prior, or a question has an anchor
+	for _, block := range d.blocks {
+		ids = append(ids, idsOf(block.questions)...)
+		for _, question := range block.questions {
+			beside = beside || question.anchored
+		}
+		for _, claim := range block.claims {
+			beside = beside || claim.prior != nil || claim.notion == "rldp"
+			if p := claim.prior; p != nil && len(p.tables) > 1 {
+				if unfit == nil && (len(p.tables) != strata || p.strata != "" && p.strata != names) {
+					unfit = p
+				}
+				p.strata = names // of the first arm that has the block; a later one with others is refused
+			}
+		}
+	}
+	f.get("blocks").unique(ids, "ids")
+	d.checkRules()
+	if unfit != nil {
+		refuse(f.code, unfit.path, "expected one table, or one for each of the %d strata", strata)
+	}
+	if f.has("instructed") && beside {
+		f.get("instructed").fail("beside an instructed item no promise may rest on a prior, and no question has an anchor")
+	}
+}
+
+// readItem reads the instructed item, a plain question that asks for one given choice (spec 3.8).
+func (d *Document) readItem(f field) {
 	f.object([]string{"id", "text", "choices", "answer"})
 	item := &Question{id: f.get("id").id()}
 	f.get("text").words(d.languages)
@@ -107,23 +208,6 @@ func (d *Document) readItem(f field) string {
 	f.requirePlain(4)
 	if answer := f.get("answer"); countOf(item.choices, answer.id()) != 1 {
 		answer.fail("expected one of the item's choices")
-	}
-	return item.id
-}
-
-// checkBeside checks that no promise rests on a prior and no question has an anchor, beside an item (spec 3.8, 3.9).
-func (d *Document) checkBeside(item field) {
-	for _, block := range d.blocks {
-		for _, claim := range block.claims {
-			if claim.prior != nil || claim.notion == "rldp" {
-				item.fail("with an instructed item no promise may rest on a prior")
-			}
-		}
-		for _, question := range block.questions {
-			if question.anchored {
-				item.fail("a document has an instructed item or anchors, not both")
-			}
-		}
 	}
 }
 
@@ -198,24 +282,19 @@ func (d *Document) readToken(f field) {
 
 var blockFields = []string{"id", "questions", "kind", "claims", "design_prior", "ceiling", "mechanism", "certificate"}
 
-func (d *Document) readBlocks(f field, ids []string) {
+func (d *Document) readBlocks(f field) {
 	blockIDs := []string{}
 	cells := int64(0)
 	for _, item := range f.items(1, 100) {
 		block := d.readBlock(item)
 		d.blocks = append(d.blocks, block)
 		blockIDs = append(blockIDs, block.id)
-		for _, question := range block.questions {
-			ids = append(ids, question.id)
-		}
 		cells += block.cells()
 		if cells > maxPriorCells {
 			f.fail("the priors have more than 2^21 counts; use fewer tables or answers")
 		}
 	}
 	f.unique(blockIDs, "ids")
-	f.unique(ids, "ids")
-	d.checkRules()
 }
 
 func (d *Document) readBlock(f field) *Block {
@@ -265,7 +344,7 @@ func (d *Document) readBlock(f field) *Block {
 	b.readPrior(f.get("design_prior"), listed, expected)
 	claims := f.get("claims")
 	for _, item := range claims.items(1, 16) {
-		b.claims = append(b.claims, d.readClaim(item))
+		b.claims = append(b.claims, readClaim(item))
 	}
 	b.ceiling = f.get("ceiling").orNull(1)
 	readCertificate(f.get("certificate"))
@@ -289,13 +368,12 @@ func (b *Block) checkForm(f field, sizes []int) int {
 
 func (b *Block) readPrior(f field, listed, expected int) {
 	b.prior = f.wholes(2, listed, 0, maxNumber)
-	if len(b.prior) != expected {
-		f.fail("expected %d positive counts", expected)
-	}
+	fits := len(b.prior) == expected
 	for _, count := range b.prior {
-		if count == 0 {
-			f.fail("expected %d positive counts", expected)
-		}
+		fits = fits && count > 0
+	}
+	if !fits {
+		f.fail("expected %d positive counts", expected)
 	}
 }
 
@@ -357,9 +435,7 @@ func (d *Document) readQuestion(f field) *Question {
 		rule := f.get("ask_if")
 		rule.object([]string{"question", "choices"})
 		q.askIf = rule.get("question").id()
-		for _, item := range rule.get("choices").items(1, 63) {
-			q.answers = append(q.answers, item.id())
-		}
+		q.answers = rule.get("choices").ids(1, 63)
 		rule.get("choices").unique(q.answers, "choices")
 	}
 	if f.has("wanted") {
@@ -524,25 +600,21 @@ func checkRepeated(q *Question, before []*Question) {
 }
 
 func checkRule(q *Question, before []*Question) {
-	name := q.id
-	if q.box != nil {
-		name = q.box.of
-	}
 	for _, earlier := range before {
-		if earlier.id != q.askIf || q.box != nil && earlier.box != nil && earlier.box.of == q.box.of {
+		if earlier.id != q.askIf {
 			continue
 		}
 		for _, choice := range q.answers {
 			if countOf(earlier.choices, choice) == 0 {
-				refuse("document_schema", name, "the rule names a choice that its question does not have")
+				refuse("document_schema", q.id, "the rule names a choice that its question does not have")
 			}
 		}
 		if q.box == nil && countOf(q.roles, "not_applicable") == 0 {
-			refuse("document_schema", name, "a question with a rule needs a choice of the role not_applicable")
+			refuse("document_schema", q.id, "a question with a rule needs a choice of the role not_applicable")
 		}
 		return
 	}
-	refuse("document_schema", name, "the rule must name an earlier question of the document")
+	refuse("document_schema", q.id, "the rule must name an earlier question of the document")
 }
 
 func checkBoxes(of string, boxes []*Question) {

@@ -239,19 +239,20 @@ func (p *Part) requireLaw(d *Document) {
 			continue
 		}
 		for i, factor := range p.value.at("factors").list {
+			isSame := true
 			if b.law.factors == nil {
 				q1, q0 := b.law.containment()
-				if factor.ratio("inside").Cmp(q1) != 0 || factor.ratio("outside").Cmp(q0) != 0 {
-					refuse("counts_invalid", "parts.factors", "the counts are of another mechanism than the document's")
-				}
-				continue
-			}
-			for x, row := range factor.at("weights").list {
-				for y, weight := range row.list {
-					if x >= len(b.law.factors[i]) || y >= len(b.law.factors[i][x]) || weight.number != b.law.factors[i][x][y] {
-						refuse("counts_invalid", "parts.factors", "the counts are of another mechanism than the document's")
+				isSame = factor.ratio("inside").Cmp(q1) == 0 && factor.ratio("outside").Cmp(q0) == 0
+			} else if isSame = i < len(b.law.factors); isSame {
+				table := b.law.factors[i]
+				for x, row := range factor.at("weights").list {
+					for y, weight := range row.list {
+						isSame = isSame && x < len(table) && y < len(table[x]) && weight.number == table[x][y]
 					}
 				}
+			}
+			if !isSame {
+				refuse("counts_invalid", "parts.factors", "the counts are of another mechanism than the document's")
 			}
 		}
 		return

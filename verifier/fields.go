@@ -33,9 +33,6 @@ func (f field) fail(format string, values ...interface{}) {
 	refuse(f.code, f.path, format, values...)
 }
 
-// with returns the same value with another problem code.
-func (f field) with(code string) field { return field{f.Value, f.path, code} }
-
 func (f field) join(name string) string {
 	if f.path == "" {
 		return name
@@ -129,6 +126,13 @@ func (f field) score() {
 }
 
 func (f field) id() string { return f.matches(idPattern, "an id of a-z, 0-9, - and _") }
+
+func (f field) ids(low, high int) (ids []string) {
+	for _, item := range f.items(low, high) {
+		ids = append(ids, item.id())
+	}
+	return ids
+}
 
 // unique refuses a list that contains two equal texts.
 func (f field) unique(texts []string, what string) {

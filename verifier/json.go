@@ -4,6 +4,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -153,7 +154,7 @@ func (r *reader) object(depth int) *Value {
 		if _, twice := v.fields[name]; twice {
 			r.fail("a name occurs twice in an object; remove one")
 		}
-		if n := len(v.keys); r.strict && (!isASCII(name) || n > 0 && v.keys[n-1] > name) {
+		if n := len(v.keys); r.strict && (utf8.RuneCountInString(name) != len(name) || n > 0 && v.keys[n-1] > name) {
 			r.fail("names must be ASCII and in ascending order; write the canonical form")
 		}
 		r.space()
@@ -204,19 +205,13 @@ func (r *reader) numeral() *Value {
 		r.digits()
 	}
 	text := string(r.data[start:r.at])
-	if r.at > whole || text == "-0" || r.at-first > 16 {
+	number, _ := strconv.ParseInt(text, 10, 64)
+	if r.at > whole || text == "-0" || r.at-first > 16 || number > maxNumber || number < -maxNumber {
 		real, err := strconv.ParseFloat(text, 64)
 		if r.strict || err != nil {
 			r.fail("only whole numbers below 2^53 are allowed")
 		}
 		return &Value{kind: isReal, real: real, text: text}
-	}
-	number, _ := strconv.ParseInt(text, 10, 64)
-	if number > maxNumber || number < -maxNumber {
-		if r.strict {
-			r.fail("only whole numbers below 2^53 are allowed")
-		}
-		return &Value{kind: isReal, real: float64(number), text: text}
 	}
 	return &Value{kind: isNumber, number: number, real: float64(number)}
 }
@@ -300,20 +295,4 @@ func (r *reader) hex4() rune {
 	return rune(code)
 }
 
-func isASCII(text string) bool {
-	for i := 0; i < len(text); i++ {
-		if text[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
-
-func isLowerHex(text string) bool {
-	for _, c := range text {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
+func isLowerHex(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" }

@@ -13,7 +13,6 @@ type Level struct {
 	Cost    *big.Rat
 	Secrets map[string]*SecretLevel
 	Answers *big.Rat
-	names   []string
 }
 
 // SecretLevel is the level of a report about one secret; the fields Strata… are for the public answers alone.
@@ -25,20 +24,46 @@ type SecretLevel struct {
 	priors                 []*Prior
 }
 
-// reportLevel multiplies levels: for each secret, one block uses its promise about the secret, all others their
-// ceilings.
+// reportLevel returns the largest level of all views, figure by figure.
 func (d *Document) reportLevel() *Level {
+	l := d.views[0].level(d.blocks)
+	for _, view := range d.views[1:] {
+		next := view.level(d.blocks)
+		l.Cost, l.Answers = either(l.Cost, next.Cost), either(l.Answers, next.Answers)
+		for name, s := range l.Secrets {
+			other := next.Secrets[name]
+			s.Level, s.Odds = either(s.Level, other.Level), either(s.Odds, other.Odds)
+			s.StrataLift, s.StrataOdds = either(s.StrataLift, other.StrataLift), either(s.StrataOdds, other.StrataOdds)
+		}
+	}
+	return l
+}
+
+// either returns the larger ratio; nil is infinite.
+func either(a, b *big.Rat) *big.Rat {
+	if a == nil || b == nil {
+		return nil
+	}
+	return larger(a, b)
+}
+
+// level multiplies levels: for each secret of all blocks, one block of the view uses its promise about the secret, all
+// others their ceilings. A secret of which the view promises nothing has the level of the answers.
+func (d *Document) level(all []*Block) *Level {
 	l := &Level{Cost: big.NewRat(1, 1), Secrets: map[string]*SecretLevel{}}
+	for _, b := range all {
+		for _, c := range b.claims {
+			if name, _ := c.about(); name != "" {
+				l.Secrets[name] = &SecretLevel{values: map[string]bool{}, blocks: map[*Block]bool{}}
+			}
+		}
+	}
 	for _, b := range d.blocks {
 		l.Cost = times(l.Cost, b.law.ceiling())
 		for _, c := range b.claims {
 			name, values := c.about()
 			if name == "" {
 				continue
-			}
-			if l.Secrets[name] == nil {
-				l.Secrets[name] = &SecretLevel{values: map[string]bool{}, blocks: map[*Block]bool{}}
-				l.names = append(l.names, name)
 			}
 			if c.notion == "rldp" { // rldp names no values, so they cannot equal those of another block
 				values = b.path
@@ -50,8 +75,8 @@ func (d *Document) reportLevel() *Level {
 		}
 	}
 	l.Answers = l.Cost
-	for _, name := range l.names {
-		d.levelOf(name, l.Secrets[name], l.Cost)
+	for name, s := range l.Secrets {
+		d.levelOf(name, s, l.Cost)
 	}
 	return l
 }
@@ -110,7 +135,7 @@ func (b *Block) promise(name string, d *Document, bound func(*Claim) *big.Rat) *
 	var order []string
 	for _, c := range b.claims {
 		about, _ := c.about()
-		if about != name || len(d.strata) > 0 && (c.prior == nil || !c.prior.stratified) {
+		if about != name || len(d.strata) > 0 && (c.prior == nil || len(c.prior.tables) == 1) {
 			continue
 		}
 		key := c.priorKey()
@@ -124,9 +149,7 @@ func (b *Block) promise(name string, d *Document, bound func(*Claim) *big.Rat) *
 		if least[key] == nil {
 			return nil
 		}
-		if largest == nil || least[key].Cmp(largest) > 0 {
-			largest = least[key]
-		}
+		largest = larger(largest, least[key])
 	}
 	return largest
 }
@@ -174,7 +197,7 @@ func (d *Document) strataLevel(s *SecretLevel) (*big.Rat, *big.Rat) {
 		return nil, nil
 	}
 	for _, p := range s.priors {
-		if !p.stratified {
+		if len(p.tables) == 1 {
 			return nil, nil
 		}
 		sums := make([]*big.Int, len(p.secrets))

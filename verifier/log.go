@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
@@ -16,9 +17,7 @@ import (
 	"time"
 )
 
-var (
-	decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,15})$`)
-)
+var decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,15})$`)
 
 const witnessAge = 30 * day
 
@@ -68,7 +67,7 @@ func requireInclusion(leaf []byte, index, size uint64, path [][]byte, root []byt
 		}
 		fn, sn = fn>>1, sn>>1
 	}
-	if sn != 0 || !equal(r, root) {
+	if sn != 0 || !bytes.Equal(r, root) {
 		logFail("the path does not lead to the checkpoint's root")
 	}
 }
@@ -82,7 +81,7 @@ func requireConsistency(old, new uint64, oldRoot, newRoot []byte, proof [][]byte
 		if len(proof) != 0 {
 			logFail("no proof is needed here")
 		}
-		if old == new && !equal(oldRoot, newRoot) || old == 0 && !equal(oldRoot, treeRoot(nil)) {
+		if old == new && !bytes.Equal(oldRoot, newRoot) || old == 0 && !bytes.Equal(oldRoot, treeRoot(nil)) {
 			logFail("two trees of one size have different roots: a fork")
 		}
 		return
@@ -112,7 +111,7 @@ func requireConsistency(old, new uint64, oldRoot, newRoot []byte, proof [][]byte
 		}
 		fn, sn = fn>>1, sn>>1
 	}
-	if sn != 0 || !equal(fr, oldRoot) || !equal(sr, newRoot) {
+	if sn != 0 || !bytes.Equal(fr, oldRoot) || !bytes.Equal(sr, newRoot) {
 		logFail("the old tree is not a prefix of the new one: a fork")
 	}
 }
@@ -138,9 +137,9 @@ func (log *Log) openCheckpoint(note string, now time.Time) Checkpoint {
 func (log *Log) readCheckpoint(note string, now time.Time) (head Checkpoint, witnesses int) {
 	seen := map[string]bool{}
 	check(catch("8.1", func() {
-		end := strings.Index(note, "\n\n")
-		lines := strings.Split(note[:most0(end)], "\n")
-		if end < 0 || len(lines) != 3 || !strings.HasSuffix(note, "\n") {
+		body, marks, isWhole := strings.Cut(note, "\n\n")
+		lines := strings.Split(body, "\n")
+		if !isWhole || len(lines) != 3 || !strings.HasSuffix(note, "\n") {
 			logFail("a checkpoint has three lines, an empty one and signatures")
 		}
 		size, err := strconv.ParseUint(lines[1], 10, 53)
@@ -150,9 +149,9 @@ func (log *Log) readCheckpoint(note string, now time.Time) (head Checkpoint, wit
 		if lines[0] != log.name {
 			logFail("this is a checkpoint of another log")
 		}
-		body := note[:end+1]
+		body += "\n"
 		signed := false
-		for _, line := range strings.Split(strings.TrimSuffix(note[end+2:], "\n"), "\n") {
+		for _, line := range strings.Split(strings.TrimSuffix(marks, "\n"), "\n") {
 			words := strings.Split(line, " ")
 			if len(words) != 3 || words[0] != "—" {
 				logFail("a signature line is malformed")
@@ -163,12 +162,12 @@ func (log *Log) readCheckpoint(note string, now time.Time) (head Checkpoint, wit
 			}
 			key, isWitness := log.witnesses[words[1]]
 			switch {
-			case words[1] == log.name && equal(raw[:4], noteID(words[1], 1, log.key)):
+			case words[1] == log.name && bytes.Equal(raw[:4], noteID(words[1], 1, log.key)):
 				if len(raw) != 68 || !ed25519.Verify(log.key, []byte(body), raw[4:]) {
 					logFail("the log's signature is invalid")
 				}
 				signed = true
-			case isWitness && equal(raw[:4], noteID(words[1], 4, key)):
+			case isWitness && bytes.Equal(raw[:4], noteID(words[1], 4, key)):
 				if len(raw) != 76 {
 					logFail("a witness's signature is malformed")
 				}
@@ -188,13 +187,6 @@ func (log *Log) readCheckpoint(note string, now time.Time) (head Checkpoint, wit
 		}
 	}))
 	return head, len(seen)
-}
-
-func most0(n int) int {
-	if n < 0 {
-		return 0
-	}
-	return n
 }
 
 func noteID(name string, kind byte, key []byte) []byte {
@@ -218,14 +210,7 @@ func (log *Log) requireLogged(digest, proof string, now time.Time) Checkpoint {
 			logFail("the second line of a proof is the index")
 		}
 		index, _ = strconv.ParseUint(text, 10, 64)
-		for _, line := range lines[2:] {
-			hash := decode(line)
-			if len(hash) != 32 {
-				logFail("a line of the path is not the base64 of a hash")
-			}
-			path = append(path, hash)
-		}
-		note = parts[1]
+		path, note = hashesOf(lines[2:]), parts[1]
 	}))
 	head := log.openCheckpoint(note, now)
 	check(catch("8.3", func() {
@@ -235,19 +220,22 @@ func (log *Log) requireLogged(digest, proof string, now time.Time) Checkpoint {
 	return head
 }
 
+func hashesOf(lines []string) (hashes [][]byte) {
+	for _, line := range lines {
+		if hashes = append(hashes, decode(line)); len(decode(line)) != 32 {
+			logFail("a line of the proof is not the base64 of a hash")
+		}
+	}
+	return hashes
+}
+
 // requireContinued verifies that a head extends an older one, with the body of /v1/log/consistency (8.4).
 func (log *Log) requireContinued(previous, proof string, head Checkpoint, now time.Time) {
 	check(catch("8.4", func() {
 		old, _ := log.readCheckpoint(previous, now)
 		var hashes [][]byte
-		for _, line := range strings.Split(strings.TrimSuffix(proof, "\n"), "\n") {
-			hash := decode(line)
-			if proof != "" && len(hash) != 32 {
-				logFail("a line of the proof is not the base64 of a hash")
-			}
-			if proof != "" {
-				hashes = append(hashes, hash)
-			}
+		if proof != "" {
+			hashes = hashesOf(strings.Split(strings.TrimSuffix(proof, "\n"), "\n"))
 		}
 		requireConsistency(old.size, head.size, old.root, head.root, hashes)
 	}))

@@ -114,12 +114,8 @@ func run(command string, arguments []string, out, errors io.Writer) int {
 
 // splitLink returns the origin of a link and its pin.
 func splitLink(link string) (string, string) {
-	parts := strings.SplitN(link, "#", 2)
-	pin := ""
-	if len(parts) == 2 {
-		pin = strings.Replace(parts[1], "sha256=", "sha256:", 1)
-	}
-	return parts[0], pin
+	origin, pin, _ := strings.Cut(link, "#")
+	return origin, strings.Replace(pin, "sha256=", "sha256:", 1)
 }
 
 // Answer is the output for one request.

@@ -33,7 +33,7 @@ var parameters = map[string][]string{
 
 // parseMechanism reads the parameters of a block with this number of joint answers (step 4).
 func parseMechanism(block field, kind string, joint int) *Mechanism {
-	block = block.with("document_weights")
+	block.code = "document_weights"
 	m := &Mechanism{kind: kind, bits: uint(block.get("bits").whole(4, 48)), answers: joint}
 	full := int64(1) << m.bits
 	place := ""
@@ -149,32 +149,20 @@ func (m *Mechanism) ceiling() *big.Rat {
 		for y := range table[0] {
 			low, high := table[0][y], table[0][y]
 			for _, row := range table {
-				low, high = least(low, row[y]), most(high, row[y])
+				if row[y] < low {
+					low = row[y]
+				} else if row[y] > high {
+					high = row[y]
+				}
 			}
 			if low == 0 {
 				return nil
 			}
-			if ratio := big.NewRat(high, low); ratio.Cmp(worst) > 0 {
-				worst = ratio
-			}
+			worst = larger(worst, big.NewRat(high, low))
 		}
 		product.Mul(product, worst)
 	}
 	return product
-}
-
-func least(a, b int64) int64 {
-	if a < b {
-		return a
-	}
-	return b
-}
-
-func most(a, b int64) int64 {
-	if a > b {
-		return a
-	}
-	return b
 }
 
 // eachColumn calls visit with every column w of a table or product, as whole numbers. The slice is reused.
@@ -241,8 +229,5 @@ func (s Sets) ceiling() *big.Rat {
 		return nil
 	}
 	ratio := new(big.Rat).SetFrac(s.in, s.out)
-	if ratio.Cmp(big.NewRat(1, 1)) < 0 {
-		ratio.Inv(ratio)
-	}
-	return ratio
+	return larger(ratio, new(big.Rat).Inv(ratio))
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
@@ -287,12 +286,7 @@ func proveChain(envelopes [][]byte, known []byte, knownRoot string, now time.Tim
 		check(catch("K6", func() { requireKnown(chain, known, knownRoot) }))
 	}
 	newest := chain[len(chain)-1]
-	check(catch("K7", func() {
-		if now.Before(newest.issued.Add(-tolerance)) || now.After(newest.expires.Add(tolerance)) {
-			refuse("document_window", "expires", "the keys are valid from %s to %s; the time is %s",
-				newest.issued.Format(time.RFC3339), newest.expires.Format(time.RFC3339), now.Format(time.RFC3339))
-		}
-	}))
+	check(catch("K7", func() { requireTime(now, newest.issued, newest.expires, "expires", "expires") }))
 	return newest, chain[0].digest
 }
 
@@ -318,5 +312,3 @@ func check(problem *Problem) {
 		panic(problem)
 	}
 }
-
-func equal(a, b []byte) bool { return bytes.Equal(a, b) }

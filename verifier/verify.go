@@ -430,9 +430,7 @@ func largest(top, bottom []int64) *big.Rat {
 		if bottom[y] == 0 {
 			return nil
 		}
-		if ratio := big.NewRat(weight, bottom[y]); ratio.Cmp(worst) > 0 {
-			worst = ratio
-		}
+		worst = larger(worst, big.NewRat(weight, bottom[y]))
 	}
 	return worst
 }
@@ -604,9 +602,7 @@ func (m *Mechanism) excess(c *Claim) *big.Rat {
 				sum.Add(sum, term)
 			}
 		}
-		if sum.Cmp(worst) > 0 {
-			worst = sum
-		}
+		worst = larger(worst, sum)
 	}
 	return worst
 }

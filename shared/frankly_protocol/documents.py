@@ -3,14 +3,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
 from frankly_protocol import canonical, schema
-from frankly_protocol.audit import ReportLevel, report_level, require_private
+from frankly_protocol.arms import Arms
+from frankly_protocol.audit import ReportLevel, largest_level, require_private
 from frankly_protocol.audit.claims import require_sound
 from frankly_protocol.audit.work import MAX_COUNTS, require_affordable
 from frankly_protocol.blocks import Block
@@ -51,6 +52,8 @@ class SurveyDocument:
     strata : public questions, answered in the clear (often none).
     instructed : an item that asks for one given choice, or None; reports say whether it was made.
     token : the rule for the token that each report must carry, or None if no token is needed.
+    arms : versions of the survey of which a device draws one, or None. arm, whole : of the view of an
+        arm, its id and the document (`views`); otherwise None.
 
     One report carries a respondent's symbols for all blocks.
     """
@@ -73,6 +76,9 @@ class SurveyDocument:
     release_every: str = "day"
     release_step: int = 10
     instructed: Instructed | None = None
+    arms: Arms | None = None
+    arm: str | None = None
+    whole: "SurveyDocument | None" = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.issued <= self.opens < self.closes <= self.expires:
@@ -88,10 +94,18 @@ class SurveyDocument:
         if not 2 <= self.release_step <= self.min_reports:
             raise schema.reject("expected 2 to min_reports", "release_step")
         schema.distinct(tuple(block.id for block in self.blocks), "blocks")
+        if self.arms is None or self.arm is not None:
+            self._require_answerable()
+        else:
+            self.arms.require_of([q.id for q in self.strata], [block.id for block in self.blocks])
+            _ = self.views  # each is checked when it is made
+
+    def _require_answerable(self) -> None:
+        """Raise unless a device can ask all questions of this document, or view, in one answer."""
         # Answers are looked up by question id, so no two questions may share one, public or not.
-        questions = [q.id for block in self.blocks for q in block.questions] + [
-            q.id for q in self._asked_in_the_clear
-        ]
+        questions = [q.id for block in self.blocks for q in block.questions]
+        questions += [q.id for q in self._asked_in_the_clear]
+        questions += [] if self.arms is None else [self.arms.id]
         schema.distinct(tuple(questions), "blocks")
         require_rules(self.questions.values())
         self._require_tables()
@@ -121,7 +135,7 @@ class SurveyDocument:
         # its fields as unknown.
         if kind != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
-        schema.DOCUMENT.record(data, None, _KEYS, {"instructed"})
+        schema.DOCUMENT.record(data, None, _KEYS, {"instructed", "arms"})
         languages = schema.items(data["languages"], "languages", 1, 32, schema.language)
         schema.distinct(languages, "languages")
         times = {
@@ -132,7 +146,10 @@ class SurveyDocument:
             survey=schema.hex128(data["survey"], "survey"),
             version=schema.integer(data["version"], "version", 1),
             prev=schema.optional(data["prev"], "prev", schema.digest),
-            **times,
+            issued=times["issued"],
+            opens=times["opens"],
+            closes=times["closes"],
+            expires=times["expires"],
             languages=languages,
             title=schema.words(data["title"], "title", languages),
             consent=schema.optional(
@@ -153,6 +170,7 @@ class SurveyDocument:
             instructed=Instructed.from_json(data["instructed"], "instructed", languages)
             if "instructed" in data
             else None,
+            arms=Arms.from_json(data["arms"], "arms") if "arms" in data else None,
             token=schema.optional(data["token"], "token", TokenRule.from_json),
         )
         # Fills the cached property: the digest of the received bytes, without a second encoding.
@@ -160,10 +178,17 @@ class SurveyDocument:
         return document
 
     def payload(self) -> bytes:
-        """Return the canonical bytes to sign; `parse` returns an equal document."""
+        """Return the canonical bytes to sign; `parse` returns an equal document.
+
+        Those of a view are those of the whole document.
+        """
+        if self.whole is not None:
+            return self.whole.payload()
         item = {} if self.instructed is None else {"instructed": self.instructed.to_json()}
+        arms = {} if self.arms is None else {"arms": self.arms.to_json()}
         return canonical.dumps(
             item
+            | arms
             | {
                 "type": TYPE,
                 "survey": self.survey,
@@ -192,22 +217,57 @@ class SurveyDocument:
         return canonical.digest(self.payload())
 
     @cached_property
+    def key(self) -> str:
+        """A name of this document, or of this view, for caches."""
+        return self.digest if self.arm is None else f"{self.digest} {self.arm}"
+
+    @cached_property
+    def views(self) -> "Mapping[str, SurveyDocument]":
+        """The view of each arm, by its id: the document with what the arm asks; else empty."""
+        if self.arms is None or self.arm is not None:
+            return {}
+        blocks = {block.id: block for block in self.blocks}
+        return {
+            arm.id: replace(
+                self,
+                strata=tuple(q for q in self.strata if q.id in arm.strata),
+                blocks=tuple(blocks[name] for name in arm.blocks),
+                arm=arm.id,
+                whole=self,
+            )
+            for arm in self.arms.arms
+        }
+
+    @property
+    def versions(self) -> "tuple[SurveyDocument, ...]":
+        """What a device may ask: the views of the arms, or the document itself if it has none."""
+        return tuple(self.views.values()) or (self,)
+
+    def version_of(self, strata: Mapping[str, str]) -> "SurveyDocument | None":
+        """Return the view of the arm that a report names among its public answers.
+
+        Without arms the document itself; None if the report names no arm of the document.
+        """
+        return self.views.get(strata.get(self.arms.id, "")) if self.arms and self.views else self
+
+    @cached_property
     def report_level(self) -> ReportLevel:
-        """The level of the whole report, for an app that allows no δ."""
-        return report_level(self)
+        """The level of the whole report, for an app that allows no δ; of arms, the largest."""
+        return largest_level(self.versions)
 
     @cached_property
     def report_length(self) -> int:
-        """The length in bytes to which every report on this document is padded."""
-        strata = {name: max(values, key=len) for name, values in self.open_values.items()}
-        token = "0" * MAX_TOKEN if self.token else None
-        symbols = tuple(block.mechanism.longest_symbol_json() for block in self.blocks)
-        # The longest choice ids, token and symbols, so that every report fits.
-        return len(Report(self.digest, "0" * 32, symbols, strata, token).to_bytes(0))
+        """The length in bytes to which every report on this document is padded, in any arm."""
+        if self.whole is not None:
+            return self.whole.report_length
+        return max(map(_length_of, self.versions))
 
     @property
     def questions(self) -> Mapping[str, Question]:
-        """The questions whose answers are randomised, by id, in the document's order."""
+        """The questions whose answers are randomised, by id, in the document's order.
+
+        Of a document with arms, the last one of each id; those of an arm are its view's.
+        """
         return {q.id: q for block in self.blocks for q in block.questions}
 
     @property
@@ -221,17 +281,23 @@ class SurveyDocument:
 
     @property
     def open_values(self) -> Mapping[str, tuple[str, ...]]:
-        """What a report can contain of each of the `open_questions`: choices, or results of the item."""
+        """What a report can contain of each of the `open_questions`: choices, or results of the item.
+
+        With arms, also which arm was drawn.
+        """
         item = {} if self.instructed is None else {self.instructed.id: RESULTS}
-        return {q.id: tuple(choice.id for choice in q.choices) for q in self.strata} | item
+        arms = self.arms
+        arm = {} if arms is None else {arms.id: arms.ids if self.arm is None else (self.arm,)}
+        return {q.id: tuple(choice.id for choice in q.choices) for q in self.strata} | item | arm
 
     def open_answers(self, choices: Mapping[str, str]) -> dict[str, str]:
-        """Return what a report contains of the choices made at all `open_questions`."""
+        """Return what a report contains of the choices made at all `open_questions`, and the arm."""
         item = self.instructed
+        arm = {} if self.arms is None or self.arm is None else {self.arms.id: self.arm}
         return {
             name: item.result(choice) if item is not None and name == item.id else choice
             for name, choice in choices.items()
-        }
+        } | arm
 
     def require_window(self, now: datetime) -> None:
         """Raise ClockError unless the survey is open at `now`, give or take 10 minutes (step 6)."""
@@ -244,15 +310,28 @@ class SurveyDocument:
             )
 
     def _require_tables(self) -> None:
-        """Raise unless every prior has one table, or one for each stratum."""
+        """Raise unless every prior has one table, or one for each stratum.
+
+        Of those for each stratum there is one set, so all arms of the block have the same strata.
+        """
         strata = prod(len(question.choices) for question in self.strata)
-        for i, block in enumerate(self.blocks):
+        places = {block.id: i for i, block in enumerate((self.whole or self).blocks)}
+        for block in self.blocks:
+            i = places[block.id]
             for c, promise in enumerate(block.promises):
-                if promise.prior is not None and len(promise.prior.tables) not in (1, strata):
+                tables = 1 if promise.prior is None else len(promise.prior.tables)
+                if tables not in (1, strata) or (tables > 1 and not self._is_like_earlier(block)):
                     raise schema.reject(
-                        f"expected one table, or one for each of the {strata} strata",
+                        f"expected one table, or one for each of the {strata} strata of all its arms",
                         f"blocks[{i}].claims[{c}].prior.tables",
                     )
+
+    def _is_like_earlier(self, block: Block) -> bool:
+        """Return True if the first arm that has a block has the same public questions as this one."""
+        if self.whole is None or self.arms is None:
+            return True
+        first = next(arm for arm in self.arms.arms if block.id in arm.blocks)
+        return set(first.strata) == {question.id for question in self.strata}
 
     def _require_beside_item(self) -> None:
         """Raise if the document has a promise on a prior or an anchor, beside its instructed item."""
@@ -284,13 +363,22 @@ class SurveyDocument:
             for i, block in enumerate(self.blocks)
             for c, promise in enumerate(block.promises)
         ]
-        for field, mechanism, promise in promises:
-            with _named(field):
+        for place, mechanism, promise in promises:
+            with _named(place):
                 require_sound(promise.claim, mechanism.answers)
-        for field, mechanism, promise in promises:
-            with _named(field):
+        for place, mechanism, promise in promises:
+            with _named(place):
                 for claim in promise.claims:
                     require_private(mechanism, claim)
+
+
+def _length_of(version: SurveyDocument) -> int:
+    """Return the number of bytes of the longest report, without padding."""
+    values = {name: max(ids, key=len) for name, ids in version.open_values.items()}
+    token = "0" * MAX_TOKEN if version.token else None
+    symbols = tuple(block.mechanism.longest_symbol_json() for block in version.blocks)
+    # The longest choice ids, token and symbols, so that every report fits.
+    return len(Report(version.digest, "0" * 32, symbols, values, token).to_bytes(0))
 
 
 def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from frankly_protocol.arms import Arm, Arms
 from frankly_protocol.audit import Claim, ceiling, level_for, require_private
 from frankly_protocol.blocks import Block, Certificate, Choice, Prior, Promise, Question
 from frankly_protocol.documents import SurveyDocument
@@ -141,6 +142,24 @@ def survey(
         min_reports=50,
         strata=(),
         blocks=blocks or (ldp_block(), lip_block()),
+    )
+
+
+def armed() -> SurveyDocument:
+    """Return a survey with three arms: a question asked in the clear, at ε = 1, and at ε = 2 after another."""
+    plain, other = question("affair", "no", "yes"), question("region", "north", "south")
+    strong = replace(ldp_block(), id="strong")
+    weak = replace(ldp_block(epsilon="2"), id="weak")
+    arms = (
+        Arm("clear", 1 << 14, ("affair", "region"), ()),
+        Arm("strong", 1 << 14, ("region",), ("strong",)),
+        Arm("weak", 1 << 15, ("region",), ("work", "weak")),
+    )
+    return replace(
+        survey(),
+        blocks=(strong, weak, ldp_block("work")),
+        strata=(plain, other),
+        arms=Arms("arm", arms),
     )
 
 

@@ -123,3 +123,56 @@ def test_documents_that_devices_accept_fit() -> None:
         read += 1
         VALIDATOR.validate(body)
     assert read > 10
+
+
+ARMS = [
+    {"id": "a", "chance": 1, "strata": [], "blocks": ["x"]},
+    {"id": "b", "chance": 65535, "strata": ["y"], "blocks": []},
+]
+
+
+def _of_arms(path: str, value: Any) -> Any:
+    body = json.loads(PAYLOAD) | {"arms": {"id": "arm", "arms": json.loads(json.dumps(ARMS))}}
+    put(path, value)(body)
+    return body
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("title.en", "With arms"),
+        ("arms.arms.0.chance", 65535),
+        ("arms.arms.0.strata", [f"q{i}" for i in range(8)]),
+        ("arms.arms.0.blocks", [f"b{i}" for i in range(100)]),
+        ("arms.arms", [*ARMS] * 4),
+    ],
+)
+def test_arms_fit(path: str, value: Any) -> None:
+    VALIDATOR.validate(_of_arms(path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("arms", None),
+        ("arms", ARMS),
+        ("arms.id", "A"),
+        ("arms.extra", 1),
+        ("arms.arms", ARMS[:1]),
+        ("arms.arms", [*ARMS] * 5),
+        ("arms.arms.0", {"id": "a", "chance": 1, "strata": []}),
+        ("arms.arms.0.id", ""),
+        ("arms.arms.0.chance", 0),
+        ("arms.arms.0.chance", 65536),
+        ("arms.arms.0.chance", 1.5),
+        ("arms.arms.0.extra", 1),
+        ("arms.arms.0.blocks", []),
+        ("arms.arms.0.blocks", ["x", "x"]),
+        ("arms.arms.0.blocks", [f"b{i}" for i in range(101)]),
+        ("arms.arms.1.strata", ["y", "y"]),
+        ("arms.arms.1.strata", [f"q{i}" for i in range(9)]),
+        ("arms.arms.1.strata", [1]),
+    ],
+)
+def test_malformed_arms_do_not_fit(path: str, value: Any) -> None:
+    assert not VALIDATOR.is_valid(_of_arms(path, value))

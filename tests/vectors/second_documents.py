@@ -32,6 +32,7 @@ from frankly_protocol.mechanisms import (
 from tests.frankly_protocol.audit.definitions import needed, table
 from tests.frankly_protocol.trust import edwards
 from tests.vectors.second_answers import require_ways
+from tests.vectors.second_arms import names_beside, require_arms, views
 from tests.vectors.second_bytes import (
     Refused,
     digest,
@@ -107,6 +108,7 @@ def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
     questions = [question for block in document["blocks"] for question in block["questions"]]
     item, strata = document.get("instructed"), document["strata"]
     asked = [*questions, *strata, *([] if item is None else [item])]
+    block_ids = [block["id"] for block in document["blocks"]]
     choices = [question["choices"] for question in asked]
     labels = [entry["label"] for listed in choices for entry in listed]
     boxes = [question["box"] for question in questions if "box" in question]
@@ -128,18 +130,31 @@ def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
             and (document["token"]["kind"] == "invite") != (document["token"]["key"] is None)
         )
         or re.search("[\u0000-\u001f\u202a-\u202e\u2066-\u2069]", document["title"]["en"])
-        or len({question["id"] for question in asked}) < len(asked)
+        or len(set(block_ids)) < len(block_ids)
+        or (item is not None and item["answer"] not in {c["id"] for c in item["choices"]})
+        or any(not _is_table(block) for block in document["blocks"] if block["kind"] == "dense")
+        or any(not _is_form(block) for block in document["blocks"] if block["kind"] == "agreement")
+    ):
+        raise Refused("4")
+    require_arms(document)
+    for view in views(document).values():
+        _require_view(view)
+
+
+def _require_view(view: dict[str, Any]) -> None:
+    """Check what a person is asked: the whole document or, if it has arms, the view of one."""
+    questions = [question for block in view["blocks"] for question in block["questions"]]
+    ids = [question["id"] for question in (*questions, *view["strata"])] + names_beside(view)
+    if (
+        len(set(ids)) < len(ids)
         or (
-            item is not None
+            "instructed" in view
             and (
-                item["answer"] not in {choice["id"] for choice in item["choices"]}
-                or any(claim.keys() & {"prior", "secret"} for claim in _claims(document))
+                any(claim.keys() & {"prior", "secret"} for claim in _claims(view))
                 or any("anchor" in question for question in questions)
             )
         )
-        or any(not _fits(prior, document["strata"]) for prior in _priors(document))
-        or any(not _is_table(block) for block in document["blocks"] if block["kind"] == "dense")
-        or any(not _is_form(block) for block in document["blocks"] if block["kind"] == "agreement")
+        or any(not _fits(prior, view["strata"]) for prior in _priors(view))
     ):
         raise Refused("4")
     require_ways(questions)

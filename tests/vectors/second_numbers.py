@@ -8,6 +8,8 @@ from itertools import combinations, product
 from math import ceil, floor, log2, prod
 from typing import Any
 
+from tests.vectors.second_arms import views
+
 Matrix = list[list[Fraction]]
 
 
@@ -234,21 +236,29 @@ def hexed(held: list[int], answers: int) -> str:
 
 def report(document: dict[str, Any], digest: str, case: dict[str, Any]) -> str:
     """Return the padded report of a vector."""
-    bits = Bits(case["bits"])
-    symbols = [
-        symbol(block, x, bits) for block, x in zip(document["blocks"], case["truths"], strict=True)
-    ]
+    bits, arms = Bits(case["bits"]), views(document)
+    drawn = case["strata"][document["arms"]["id"]] if "arms" in document else None
+    blocks = arms[drawn]["blocks"]
+    symbols = [symbol(block, x, bits) for block, x in zip(blocks, case["truths"], strict=True)]
     identity = format(bits.take(128), "032x")
     assert not bits.remaining
-    longest = [_longest(block) for block in document["blocks"]]
-    strata = {q["id"]: max((c["id"] for c in q["choices"]), key=len) for q in document["strata"]}
     if "instructed" in document:
         item = document["instructed"]
-        strata[item["id"]] = "failed"
         right = case["choices"][item["id"]] == item["answer"]
         assert case["strata"][item["id"]] == ("passed" if right else "failed")
-    widest = _body(digest, identity, longest, strata, "x" * 1400 if document["token"] else None)
-    return _body(digest, identity, symbols, case["strata"], case["token"]).ljust(len(widest))
+    width = max(len(_widest(view, arm, digest, identity)) for arm, view in arms.items())
+    return _body(digest, identity, symbols, case["strata"], case["token"]).ljust(width)
+
+
+def _widest(view: dict[str, Any], arm: str | None, digest: str, identity: str) -> str:
+    """Return the longest report of a view."""
+    longest = [_longest(block) for block in view["blocks"]]
+    strata = {q["id"]: max((c["id"] for c in q["choices"]), key=len) for q in view["strata"]}
+    if "instructed" in view:
+        strata[view["instructed"]["id"]] = "failed"
+    if arm is not None:
+        strata[view["arms"]["id"]] = arm
+    return _body(digest, identity, longest, strata, "x" * 1400 if view["token"] else None)
 
 
 def _body(

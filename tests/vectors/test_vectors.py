@@ -12,6 +12,7 @@ import pytest
 from tests.vectors import (
     make,
     second_answers,
+    second_arms,
     second_bytes,
     second_documents,
     second_numbers,
@@ -215,20 +216,29 @@ def test_documents_ask_this_many_questions(case: Any, root: Path) -> None:
     assert second_bytes.digest(case["payload"].encode()) == case["digest"]
     schema = json.loads((root / "docs" / "survey.schema.json").read_text())
     second_documents.require_form(document, schema)
+    views = second_arms.views(document)
+    assert ("arms" in case) == ("arms" in document)
+    for arm, numbers in case.get("arms", {None: case}).items():
+        require_numbers(views.pop(arm), numbers)
+    assert views == {}
+
+
+def require_numbers(version: Any, numbers: Any) -> None:
+    """Assert that a document without arms, or an arm's view, asks this many questions."""
     shown = [
-        (second_plans.groups(document, second_plans.asked(document, plans)), chance)
-        for plans, chance in second_plans.every_plan(document)
+        (second_plans.groups(version, second_plans.asked(version, plans)), chance)
+        for plans, chance in second_plans.every_plan(version)
     ]
     assert sum(chance for _, chance in shown) == 1
-    assert sum(len(groups) * chance for groups, chance in shown) == Fraction(*case["mean"])
-    assert max(len(groups) for groups, _ in shown) <= case["most"] <= case["of"]
-    assert set.intersection(*(groups for groups, _ in shown)) >= set(case["always"])
-    every = [one["id"] for block in document["blocks"] for one in block["questions"]]
-    assert len(second_plans.groups(document, every)) == case["of"]
+    assert sum(len(groups) * chance for groups, chance in shown) == Fraction(*numbers["mean"])
+    assert max(len(groups) for groups, _ in shown) <= numbers["most"] <= numbers["of"]
+    assert set.intersection(*(groups for groups, _ in shown)) >= set(numbers["always"])
+    every = [one["id"] for block in version["blocks"] for one in block["questions"]]
+    assert len(second_plans.groups(version, every)) == numbers["of"]
 
 
 @pytest.mark.parametrize("case", V["plans"]["faults"])
-def test_other_values_of_ask_are_refused(case: Any, root: Path) -> None:
+def test_faults_of_what_is_asked_are_refused(case: Any, root: Path) -> None:
     document = json.loads(json.dumps(PLANNED[case["document"]]))
     put(document, case["path"], case["value"])
     schema = json.loads((root / "docs" / "survey.schema.json").read_text())
@@ -240,6 +250,11 @@ def test_other_values_of_ask_are_refused(case: Any, root: Path) -> None:
 @pytest.mark.parametrize("case", V["plans"]["plans"])
 def test_bits_give_these_plans_questions_and_reports(case: Any) -> None:
     document, bits = PLANNED[case["document"]], second_numbers.Bits(case["bits"])
+    if "arms" in document:
+        arm = second_arms.drawn(document, bits)
+        strata = second_arms.revealed(document, arm, case["public"])
+        assert (arm, strata) == (case["arm"], case["strata"])
+        document = second_arms.views(document)[arm]
     plans = second_plans.drawn(document, bits)
     assert (plans, bits.remaining) == (case["plan"], [])
     names = second_plans.asked(document, plans)

@@ -49,6 +49,8 @@ VALUES: list[Any] = [
         {"counts": [0, 0], "source": "x"},
     ),
     *("mean", "contrast", ["-1", "0.5"], "-0"),
+    *(32768, 65535, 65536, ["region"], ["region", "work"], ["marriage", "work"], ["others", "few"]),
+    {"id": "arm", "arms": []},
 ]
 NAMES = (
     "extra",
@@ -67,6 +69,9 @@ NAMES = (
     "instructed",
     "level",
     "prior",
+    "arms",
+    "chance",
+    "strata",
 )
 LARGEST = 200_000
 
@@ -77,6 +82,8 @@ def _seeds(root: Path) -> list[Any]:
     accepted = json.loads((vectors / "acceptance.json").read_text())["cases"]
     payloads = [case["payload"] for case in documents]
     payloads.append(json.loads((vectors / "answers.json").read_text())["payload"])
+    planned = json.loads((vectors / "plans.json").read_text())["documents"]
+    payloads += [case["payload"] for case in planned]
     payloads += [
         base64.b64decode(json.loads(case["envelope"])["payload"])
         for case in accepted
@@ -146,6 +153,7 @@ def _reweighted(rng: Random, document: Any) -> Any:
             for name in ("level", "low_level"):
                 if claim.get(name) and claim["notion"] != "dpv":
                     value = Fraction(*claim[name]) * Fraction(rng.randrange(60, 200), 100)
+                    value = value.limit_denominator(1 << 40)  # whole numbers are below 2^53
                     claim[name] = [value.numerator, value.denominator] if value >= 1 else [1, 1]
             for table in claim.get("prior", {}).get("tables", []):
                 for row in table:

@@ -25,7 +25,7 @@ are stated *given the public answers*: the prior belief is P(s | z).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Final, Protocol
@@ -178,21 +178,77 @@ def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> 
     of blocks with an infinite ceiling, then the others, each by increasing δ. All other blocks use
     their ceilings.
     """
+    return _level(document, delta_cap, _secrets(document.blocks))
+
+
+def largest_level(
+    versions: Sequence[LevelDocument], delta_cap: Fraction = Fraction(0)
+) -> ReportLevel:
+    """Return the largest level of a report on any of these versions of a document, figure by figure.
+
+    Versions are the views of the arms, or a document without arms alone.
+    """
+    if len(versions) == 1:
+        return report_level(versions[0], delta_cap)
+    names = _secrets([block for version in versions for block in version.blocks])
+    return _largest([_level(version, delta_cap, names) for version in versions])
+
+
+def _level(document: LevelDocument, delta_cap: Fraction, secrets: Sequence[str]) -> ReportLevel:
+    """Return the level of a report, also about `secrets` that no block promises anything of."""
     lines = _charges(document.blocks, delta_cap)
     cost = Charge(
         product(line.odds for line in lines), sum((line.delta for line in lines), Fraction(0))
     )
     has_strata = bool(document.strata)
     return ReportLevel(
-        secrets={
-            name: _secret(document.blocks, lines, name, has_strata)
-            for name in _secrets(document.blocks)
-        },
+        secrets={name: _secret(document.blocks, lines, name, has_strata) for name in secrets},
         answers=AnswersLevel(cost.odds, cost.odds, cost.delta),
         cost=cost,
         ceiling=product(block.ceiling for block in document.blocks),
         lines=lines,
         posteriors=tuple(_posteriors(document.blocks, has_strata)),
+    )
+
+
+def _largest(levels: Sequence[ReportLevel]) -> ReportLevel:
+    """Return the largest of several levels, figure by figure: a bound that holds in every arm."""
+    posteriors: dict[tuple[str, str, int], list[Posterior]] = {}
+    for one in (one for level in levels for one in level.posteriors):
+        posteriors.setdefault((one.block, one.secret, one.sensitive), []).append(one)
+    odds = largest([level.cost.odds for level in levels])
+    delta = max(level.cost.delta for level in levels)
+    lines = {line.block: line for level in reversed(levels) for line in level.lines}
+    return ReportLevel(
+        secrets={
+            name: _largest_of([level.secrets[name] for level in levels])
+            for name in levels[0].secrets
+        },
+        answers=AnswersLevel(odds, odds, delta),
+        cost=Charge(odds, delta),
+        ceiling=largest([level.ceiling for level in levels]),
+        lines=tuple(dict.fromkeys(lines[line.block] for level in levels for line in level.lines)),
+        # An arm without the promise bounds nothing.
+        posteriors=tuple(
+            max(found, key=lambda p: p.bound)
+            if len(found) == len(levels)
+            else replace(found[0], bound=Fraction(1))
+            for found in posteriors.values()
+        ),
+    )
+
+
+def _largest_of(levels: Sequence[SecretLevel]) -> SecretLevel:
+    odds = largest([level.odds for level in levels])
+    return SecretLevel(
+        level=largest([level.level for level in levels]),
+        odds=odds,
+        # A bound on odds bounds lifts too.
+        unit="odds" if all(level.unit == "odds" for level in levels) else "lift",
+        delta=max(level.delta for level in levels),
+        counted=next(level.counted for level in levels if level.odds == odds),
+        strata_lift=largest([level.strata_lift for level in levels]),
+        strata_odds=largest([level.strata_odds for level in levels]),
     )
 
 
@@ -382,7 +438,7 @@ def _strata_bounds(promises: "Sequence[Promise]") -> tuple[Fraction | None, Frac
         for promise in promises
         if promise.prior is not None and promise.is_stratified
     ]
-    if len(priors) < len(promises):
+    if len(priors) < len(promises) or not promises:
         return None, None
     strata_bounds = [
         _bounds_from_masses([[sum(row) for row in table] for table in tables]) for tables in priors

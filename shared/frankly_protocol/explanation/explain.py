@@ -144,27 +144,31 @@ def explain(
     is_random = not all(block.mechanism.sends_unchanged for block in document.blocks)
     overall = (
         *([label.say("fitting")] if is_fit else []),
-        *beliefs(level, label, has_open=has_open, is_random=is_random),
+        # In an arm without blocks all is sent as it is.
+        *(beliefs(level, label, has_open=has_open, is_random=is_random) if blocks else ()),
     )
     parts: dict[str, list[str]] = {
         "sent": [
             say("made_here"),
             *([_public(document, chosen, words)] if document.strata else []),
             *([say("instructed", question=item.question.text[chosen])] if item else []),
+            *_arms(document, words),
             *_anchors(document, chosen, words),
             *([say(document.token.kind)] if document.token else []),
         ],
         "questions": [block.words for block in blocks],
-        "limits": ["\n".join(whole_report(document, level, words))],
+        "limits": ["\n".join(whole_report(document, level, words))] if blocks else [],
         "open": [say("limits"), *([say("unread")] if say("unread") else [])],
         "technical": [
-            cost(level, budget, words),
+            *([cost(level, budget, words)] if blocks else []),
             say("sent", n=document.report_length, report=template),
             say("signed", keys=", ".join(key[:16] for key in signed_by)),
         ],
     }
     details = tuple(
-        Section(label.say(f"part_{name}"), tuple(paragraphs)) for name, paragraphs in parts.items()
+        Section(label.say(f"part_{name}"), tuple(paragraphs))
+        for name, paragraphs in parts.items()
+        if paragraphs
     )
     first = tuple(summary(document, level, told, chosen, label))
     paragraphs = [
@@ -355,6 +359,12 @@ def _public(document: SurveyDocument, language: str, texts: Texts) -> str:
     return texts.say("public_answers", questions=questions)
 
 
+def _arms(document: SurveyDocument, texts: Texts) -> Iterator[str]:
+    """Yield a sentence on the arm that a view is of."""
+    if document.arms is not None and document.arm is not None:
+        yield texts.say("arms", n=len(document.arms.arms), arm=document.arm)
+
+
 def _anchors(document: SurveyDocument, language: str, texts: Texts) -> Iterator[str]:
     """Yield a sentence for each question that has an anchor: known shares, or an earlier question."""
     for one in document.questions.values():
@@ -373,7 +383,7 @@ def _example(document: SurveyDocument) -> bytes:
 
 def _report_template(document: SurveyDocument, texts: Texts) -> str:
     """Return the report as it will look, with placeholders for its random values."""
-    strata = dict.fromkeys(document.open_questions, "?")
+    strata = document.open_answers(dict.fromkeys(document.open_questions, "?"))
     if document.instructed:
         strata[document.instructed.id] = "!"
     token = "?" if document.token else None
