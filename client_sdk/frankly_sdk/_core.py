@@ -168,7 +168,11 @@ class Core:
             clock,
             self.seams.randbits,
         )
-        survey = Survey(opened.document, opened.signed_by, level)
+        arms = {
+            name: Survey(arm.document, opened.signed_by, arm.level)
+            for name, arm in sealing.arms.items()
+        }
+        survey = Survey(opened.document, opened.signed_by, level, arms)
         default_s = DRAWN_SPREAD_S if sealing.planning.is_needed else SPREAD_S
         spread_s = default_s if options.spread_s is None else options.spread_s
         delivery = replace(delivery, spread_s=spread_s)
@@ -216,11 +220,11 @@ class Core:
             raise Disabled
         store, sealing = self.parts.store, self.parts.sealing
         name = store.respondent_name(respondent or "")
-        plans = sealing.plan(name)
-        if plans is None:
+        plan = sealing.plan(name)
+        if plan is None:
             raise AlreadyAnswered(_receipt(sealing.answered(name)))
         self._announce(Event("planned", self.link.survey))
-        return sealing.planning.shown(plans)
+        return plan
 
     def answer(self, row: Row, respondent: str | None, patience_s: float | None) -> Steps[Receipt]:
         """Randomise, seal and send one answer; the first step seals it."""
@@ -230,20 +234,16 @@ class Core:
         if parts is None:
             self._announce(Event("disabled", self.link.survey))
             return Receipt("disabled", "disabled", _DISABLED)
-        settled = row.settled(parts.sealing.planning)
+        sealing = parts.sealing
+        if sealing.arms:
+            (row,) = sealing.armed([self._named(row, parts, respondent)])
+        settled = sealing.settled(row)
         if isinstance(settled, UnknownChoice):
             raise settled
-        # Called only after all checks of the answers, because it may write the store's salt.
-        token = settled.token
-        if token is None and parts.survey.document.token is not None:
-            token = self.link.invite
-        row = replace(
-            settled, respondent=parts.store.respondent_name(respondent or ""), token=token
-        )
-        (fitting,) = parts.sealing.planned([row])
+        (fitting,) = sealing.planned([self._named(settled, parts, respondent)])
         if isinstance(fitting, UnknownChoice):
             raise fitting
-        sealed, name = parts.sealing.one(fitting), fitting.respondent
+        sealed, name = sealing.one(fitting), fitting.respondent
         # Nothing keeps the answers during the waits that follow.
         del row, settled, fitting
         if sealed is None:
@@ -259,6 +259,17 @@ class Core:
             if receipt is None or receipt.status == "queued":
                 parts.deliver_later()
         return receipt
+
+    def _named(self, row: Row, parts: Parts, respondent: str | None) -> Row:
+        """Return the row with its respondent's name in the store, and its token.
+
+        Without arms it is called only after all checks of the answers, because it may write the
+        store's salt.
+        """
+        token = row.token
+        if token is None and parts.survey.document.token is not None:
+            token = self.link.invite
+        return replace(row, respondent=parts.store.respondent_name(respondent or ""), token=token)
 
     def _deliver_again(
         self, parts: Parts, respondent: str, patience_s: float | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of a document's forms: drawn before any question is asked, stored, and read back (spec 4.5)."""
+"""Plans of a document's arms and forms: drawn before any question is asked, stored, and read back (spec 4.5)."""
 
 import json
 from collections.abc import Mapping
@@ -35,38 +35,60 @@ class Planning:
 
     @property
     def is_needed(self) -> bool:
-        """True if the document has such a form."""
-        return bool(self.asking.forms)
+        """True if the document has arms or such a form."""
+        return self.document.arms is not None or bool(self.asking.forms)
 
     @cached_property
     def form(self) -> str:
-        """Digest of what a plan depends on: mechanisms, and questions without their words.
+        """Digest of what a plan depends on: arms, mechanisms, and questions without their words.
 
-        A plan stays valid in a later version of the document if this is the same.
+        A plan stays valid in a later version of the document if this is the same. The views of all
+        arms have that of the document.
         """
-        return digest(
-            canonical.dumps(
-                [
-                    [block.id, mechanism.params_json(), [_shape(one) for one in block.questions]]
-                    for block, mechanism in self.asking.forms
-                ]
-            )
-        )
+        if self.document.whole is not None:
+            return Planning(self.document.whole).form
+        forms: list[Any] = [
+            [block.id, mechanism.params_json(), [_shape(one) for one in block.questions]]
+            for block, mechanism in self.asking.forms
+        ]
+        # Not around the forms: those with listed covers have as many levels as canonical JSON allows.
+        arms = [] if self.document.arms is None else [self.document.arms.to_json()]
+        return digest(canonical.dumps(arms + forms))
 
     def draw(self, randbits: RandomBits) -> Plans:
         """Draw a plan for each form, in the order of the document; raises RandomnessError."""
         return {block.id: mechanism.plan(randbits) for block, mechanism in self.asking.forms}
 
-    def text(self, plans: Plans) -> str:
-        """Return plans in the form that is stored."""
-        return json.dumps([[plan.component, plan.parts] for plan in plans.values()])
+    def drawn_text(self, randbits: RandomBits) -> str:
+        """Draw the arm, if there are arms, and the plans; return them in the form that is stored."""
+        if self.document.views:
+            arms = self.document.arms
+            assert arms is not None  # noqa: S101 - it has views
+            return Planning(self.document.views[arms.draw(randbits)]).drawn_text(randbits)
+        plans = [[plan.component, plan.parts] for plan in self.draw(randbits).values()]
+        return json.dumps(plans if self.document.arm is None else [self.document.arm, plans])
+
+    def arm_of(self, text: str) -> str:
+        """Return the arm of a stored plan; raises StoreError if it is not one of the document's."""
+        try:
+            arm, _ = json.loads(text)
+            if arm not in self.document.views:
+                raise ValueError
+        except (TypeError, ValueError):
+            raise _damaged() from None
+        return str(arm)
 
     def read(self, text: str) -> Plans:
         """Read stored plans; raises StoreError if they are not plans of these forms."""
         plans = dict[str, FormPlan]()
         try:
+            stored = json.loads(text)
+            if self.document.arm is not None:
+                arm, stored = stored
+                if arm != self.document.arm:
+                    raise ValueError
             for (block, mechanism), (component, parts) in zip(
-                self.asking.forms, json.loads(text), strict=True
+                self.asking.forms, stored, strict=True
             ):
                 plan = plans[block.id] = FormPlan(component, tuple(parts))
                 if not all(type(n) is int and n >= 0 for n in (component, *parts)):
@@ -74,7 +96,7 @@ class Planning:
                 if not mechanism.can_draw(plan):
                     raise ValueError
         except (TypeError, ValueError):
-            raise StoreError("the stored plan is damaged; nothing was sent") from None
+            raise _damaged() from None
         return plans
 
     def needed(self, plans: Plans) -> Mapping[str, Question]:
@@ -85,7 +107,12 @@ class Planning:
         """Return the plans as an app sees them."""
         asked = self.asking.asked(plans)
         groups = {question.box.of if question.box else question.id for question in asked}
-        return Plan(tuple(question.id for question in asked), len(groups), self.asking.groups)
+        names, of = tuple(question.id for question in asked), self.asking.groups
+        return Plan(names, len(groups), of, self.document.arm)
+
+
+def _damaged() -> StoreError:
+    return StoreError("the stored plan is damaged; nothing was sent")
 
 
 def _shape(question: Question) -> list[Any]:

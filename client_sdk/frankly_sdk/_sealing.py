@@ -5,7 +5,7 @@ Nothing is sent before the transaction has ended.
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -18,6 +18,7 @@ from frankly_protocol.errors import ClockError, InvalidInput, RandomnessError
 from frankly_protocol.mechanisms.agreement import Plan, Truth
 from frankly_protocol.mechanisms.base import RandomBits
 from frankly_protocol.problems import Problem
+from frankly_protocol.questions import Question
 from frankly_protocol.report import Report, SymbolJson
 from frankly_protocol.trust.invite_codes import is_like_code, token_of_code
 from frankly_protocol.trust.tokens import check_token, encode_token
@@ -25,6 +26,7 @@ from frankly_protocol.trust.tokens import check_token, encode_token
 from frankly_sdk._planning import Planning, Plans
 from frankly_sdk.answer import Answer
 from frankly_sdk.errors import BudgetExceeded, StoreError, SurveyClosed, UnknownChoice
+from frankly_sdk.plan import Plan as ShownPlan
 from frankly_sdk.policy import Policy
 from frankly_sdk.store import Sealed, Store
 
@@ -38,12 +40,14 @@ class Row:
         item; once settled, what the report contains of them. Only the row that `settled` returns is
         randomised.
     token : the token that the document's token rule requires, or None if there is no rule.
+    arm : the drawn arm (`Sealing.armed`), None if there is none.
     """
 
     respondent: str
     truth: Answer
     public: Answer
     token: str | None = field(default=None, repr=False)
+    arm: str | None = field(default=None, repr=False)
 
     def settled(self, planning: Planning) -> "Row | UnknownChoice":
         """Return the row with one choice per question (`Answer.settled`), or the error.
@@ -60,6 +64,28 @@ class Row:
             return public
         sent = Answer(document.open_answers(public.revealed()))
         return replace(self, truth=truth, public=sent)
+
+    def within(self, view: SurveyDocument) -> "Row":
+        """Return the row in its arm, without answers to questions that only other arms have."""
+        known = _names(view.whole or view)
+        return replace(
+            self,
+            truth=self.truth.without(known - _names_of(view.questions)),
+            public=self.public.without(known - _names_of(view.open_questions)),
+            arm=view.arm,
+        )
+
+
+def _names_of(questions: Mapping[str, Question]) -> frozenset[str]:
+    """Return the names under which answers to some questions are given."""
+    return frozenset(questions) | {q.box.of for q in questions.values() if q.box is not None}
+
+
+def _names(document: SurveyDocument) -> frozenset[str]:
+    """Return the names of the questions of all arms."""
+    views = document.views.values()
+    found = [_names_of(questions) for v in views for questions in (v.questions, v.open_questions)]
+    return frozenset[str]().union(*found)
 
 
 def token_to_send(document: SurveyDocument, token: str | None) -> str | None:
@@ -98,12 +124,20 @@ class Sealing:
         """The plans of the document."""
         return Planning(self.document)
 
+    @cached_property
+    def arms(self) -> "Mapping[str, Sealing]":
+        """Sealing in each arm, with the level of its view; empty without arms."""
+        return {
+            name: replace(self, document=view, level=self.policy.level(view))
+            for name, view in self.document.views.items()
+        }
+
     def answered(self, respondent: str = "") -> Sealed | None:
         """Return this respondent's sealed answer to the survey, or None if there is none."""
         return self.store.answer(self.chain, self.document.survey, respondent)
 
-    def plan(self, respondent: str) -> Plans | None:
-        """Return a respondent's plans, which the first call draws and stores.
+    def plan(self, respondent: str) -> ShownPlan | None:
+        """Return a respondent's plan, which the first call draws and stores.
 
         Returns None if this respondent has already answered. A plan is not drawn again for the same
         form, by another process or after a restart. Window and budget are checked as for sealing,
@@ -114,7 +148,35 @@ class Sealing:
                 return None
             self._plan(respondent)
         # Read after the commit: nothing is asked that is not stored durably.
-        return self._stored(respondent)
+        sealing = self._drawn(respondent)
+        return sealing.planning.shown(sealing.stored(respondent) or {})
+
+    def _drawn(self, respondent: str) -> "Sealing":
+        """Return the sealing of the arm in a stored plan; without arms, this one."""
+        text = self.store.plan(*self._place(respondent)) if self.arms else None
+        return self if text is None else self.arms[self.planning.arm_of(text)]
+
+    def armed(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows in the arms that their respondents have drawn, or draw here, durably.
+
+        The answers may be different in every arm, so they are looked at only afterwards. Without
+        arms the rows are returned unchanged; so is that of a respondent who has answered or whose
+        budget is too small, which `one` and `many` find.
+        """
+        if not self.arms:
+            return list(rows)
+        self._plan_all(rows)
+        drawn = [self._drawn(row.respondent).document for row in rows]
+        return [
+            row if view.arm is None else row.within(view)
+            for row, view in zip(rows, drawn, strict=True)
+        ]
+
+    def settled(self, row: Row) -> Row | UnknownChoice:
+        """Return the row with one choice per question of its arm, or the error."""
+        if not self.arms:
+            return row.settled(self.planning)
+        return row if row.arm is None else self.arms[row.arm].settled(row)
 
     def planned(self, rows: Sequence[Row]) -> list[Row | UnknownChoice]:
         """Return each row with only the answers that its plan needs, or the error if one is missing.
@@ -125,35 +187,42 @@ class Sealing:
         """
         if not self.planning.is_needed:
             return list(rows)
+        if self.arms:
+            return [row if row.arm is None else self.arms[row.arm].fitted(row) for row in rows]
         every = len(self.document.questions)
-        lacking = [row for row in rows if len(row.truth.revealed()) < every]
-        if lacking:
-            with self.store.transaction():
-                for row in lacking:
-                    # `_seal` refuses such a row, and finds the answer of one that has answered.
-                    with contextlib.suppress(BudgetExceeded):
-                        if self.answered(row.respondent) is None:
-                            # First, so that a refused token does not depend on the plan.
-                            token_to_send(self.document, row.token)
-                            self._plan(row.respondent)
-        stored = [(row, self._stored(row.respondent)) for row in rows]
-        return [row if plans is None else self._fit(row, plans) for row, plans in stored]
+        self._plan_all([row for row in rows if len(row.truth.revealed()) < every])
+        return [self.fitted(row) for row in rows]
+
+    def fitted(self, row: Row) -> Row | UnknownChoice:
+        plans = self.stored(row.respondent)
+        return row if plans is None else self._fit(row, plans)
+
+    def _plan_all(self, rows: Sequence[Row]) -> None:
+        """Store plans of the respondents who have none, unless they have answered."""
+        if not rows:
+            return
+        with self.store.transaction():
+            for row in rows:
+                # `seal_row` refuses such a row, and finds the answer of one that has answered.
+                with contextlib.suppress(BudgetExceeded):
+                    if self.answered(row.respondent) is None:
+                        # First, so that a refused token does not depend on the plan.
+                        token_to_send(self.document, row.token)
+                        self._plan(row.respondent)
 
     def _plan(self, respondent: str) -> None:
         """Store plans if there are none; call it inside a transaction."""
         self._require_open()
         self._charge(respondent)
-        if self._stored(respondent) is not None:
+        if not self.planning.is_needed or self.store.plan(*self._place(respondent)) is not None:
             return
         try:
             # No local variable contains the plan, because a traceback would show it.
-            self.store.keep_plan(
-                *self._place(respondent), self.planning.text(self.planning.draw(self.randbits))
-            )
+            self.store.keep_plan(*self._place(respondent), self.planning.drawn_text(self.randbits))
         except StoreError as fault:
             raise fault.with_traceback(None) from None
 
-    def _stored(self, respondent: str) -> Plans | None:
+    def stored(self, respondent: str) -> Plans | None:
         """Return the stored plans, None if they are still to be drawn."""
         if not self.planning.is_needed:
             return {}
@@ -184,7 +253,7 @@ class Sealing:
         precede the draw.
         """
         with self.store.transaction():
-            return self._seal(row)
+            return self.seal_row(row)
 
     def many(self, rows: Iterable[Row]) -> list[Sealed | BudgetExceeded]:
         """Seal a batch in one transaction and return the results in order.
@@ -196,14 +265,16 @@ class Sealing:
         with self.store.transaction():
             for row in rows:
                 try:
-                    sealed = self._seal(row) or self.answered(row.respondent)
+                    sealed = self.seal_row(row) or self.answered(row.respondent)
                 except BudgetExceeded as refused:
                     results.append(refused.with_traceback(None))
                 else:
                     results += [sealed] if sealed is not None else []
         return results
 
-    def _seal(self, row: Row) -> Sealed | None:
+    def seal_row(self, row: Row) -> Sealed | None:
+        if row.arm is not None and self.arms:
+            return self.arms[row.arm].seal_row(row)
         document, store, chain = self.document, self.store, self.chain
         if self.answered(row.respondent) is not None:
             return None
@@ -211,7 +282,10 @@ class Sealing:
         row = replace(row, token=token_to_send(document, row.token))
         # Checked again under the lock: another process may have spent the budget since `open`.
         charge = self._charge(row.respondent)
-        plans = self._stored(row.respondent)
+        # Without a plan of its own, a document with arms would draw a second arm.
+        plans = None if self.arms else self.stored(row.respondent)
+        if plans is None and document.arms is not None:
+            raise StoreError("the plan of this answer is gone; nothing was sent")
         fitting = self._fit(row, plans)
         if isinstance(fitting, UnknownChoice):
             raise fitting

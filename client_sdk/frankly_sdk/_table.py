@@ -37,7 +37,8 @@ def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[R
 
     The header names the key column, the token column if the survey has a token rule, and every
     question and public question, each once. The encoding is UTF-8, with or without a byte order
-    mark. If the survey asks only what is drawn, an empty cell is a question that was not asked.
+    mark. If the survey asks only what is drawn, or has arms, an empty cell is a question that was not
+    asked. With arms the answers are checked when the arm is drawn.
 
     Raises InvalidInput, naming the file or the line.
     """
@@ -58,7 +59,9 @@ def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[R
 
 def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -> Sequence[str]:
     key_columns = [columns.key] if document.token is None else [columns.key, columns.token]
-    expected = sorted([*key_columns, *document.questions, *document.open_questions])
+    asked = [*document.questions, *document.open_questions]
+    # A question can be public in one arm and protected in another; it has one column.
+    expected = sorted([*key_columns, *(asked if document.arms is None else dict.fromkeys(asked))])
     # A question may have the same name as the key column.
     if len(set(expected)) < len(expected):
         raise _bad(
@@ -76,7 +79,8 @@ def _rows(
 ) -> Iterator[Respondent]:
     strata = document.open_questions
     lines_by_key, spent = dict[str, tuple[int, str]](), set[str]()
-    partial = any(block.asks_drawn for block in document.blocks)
+    arms = document.arms is not None
+    partial = arms or any(block.asks_drawn for block in document.blocks)
     last = 1
     for cells in lines:
         last += 1
@@ -89,18 +93,19 @@ def _rows(
         respondent = row.pop(columns.key)
         _require_own_key(last, respondent, lines_by_key, columns)
         token = None if document.token is None else row.pop(columns.token)
-        public = Answer({name: row.pop(name) for name in strata})
+        public = Answer({name: row[name] for name in strata if row[name] or not arms})
         truth = Answer(
             {
-                name: _number(document.questions[name], cell)
-                for name, cell in row.items()
-                if cell or not partial
+                name: _number(question, row[name])
+                for name, question in document.questions.items()
+                if row[name] or not partial
             }
         )
         # From here on, only `truth` and `public` may contain the answers, because a traceback shows
         # local variables. Of an instructed item the choice is not sent either.
         del cells, row
-        for answers, questions in ((truth, document.questions), (public, strata)):
+        asked = () if arms else ((truth, document.questions), (public, strata))
+        for answers, questions in asked:
             settled = answers.settled(questions, partial=partial and questions is not strata)
             if isinstance(settled, UnknownChoice):
                 raise _bad(last, settled.detail, settled.field)

@@ -91,6 +91,12 @@ class Answer:
                 return _unknown(question, _MISSING)
         return Answer({name: chosen[name] for name in questions})
 
+    def without(self, names: Collection[str]) -> "Answer":
+        """Return the answers without those given under these names, whatever they are."""
+        if self._given is None:
+            return self
+        return Answer({name: given for name, given in self._given.items() if name not in names})
+
     def row(self, block: Block) -> int | Truth:
         """Return the block's true answer in the form that its mechanism accepts.
 

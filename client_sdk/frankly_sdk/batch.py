@@ -54,7 +54,7 @@ def randomise(
     # `map` keeps the raw rows out of local variables, which a traceback would contain.
     while read := list(map(_read, islice(source, ROWS_PER_TRANSACTION))):
         keys, todo, places = list[tuple[str, Randomised | None]](), list[Row](), list[int]()
-        for i, row_or_fault in enumerate(read, first):
+        for i, row_or_fault in enumerate(_armed(sealing, read, first), first):
             key, row = _checked(sealing, row_or_fault, i)
             row = replace(row, respondent=sealing.store.respondent_name(key))
             # The hash of the key suffices to compare two spellings, so the key itself is not
@@ -105,13 +105,32 @@ def _read(row: object) -> tuple[str, Row] | InvalidInput:
     return key_fault(key) or (key, Row("", Answer.of(choices), Answer.of(strata), *token))
 
 
+def _armed(
+    sealing: Sealing, rows: list[tuple[str, Row] | InvalidInput], first: int
+) -> list[tuple[str, Row] | InvalidInput]:
+    """Return the rows in the arms that their respondents draw; without arms, unchanged."""
+    if not sealing.arms:
+        return rows
+    named = list[tuple[str, Row]]()
+    for i, row_or_fault in enumerate(rows, first):
+        if isinstance(row_or_fault, InvalidInput):
+            raise _placed(row_or_fault, i)
+        key, row = row_or_fault
+        fault = _token_fault(sealing, row)
+        if fault is not None:
+            raise _placed(fault, i)
+        named.append((key, replace(row, respondent=sealing.store.respondent_name(key))))
+    armed = sealing.armed([row for _, row in named])
+    return [(key, row) for (key, _), row in zip(named, armed, strict=True)]
+
+
 def _checked(
     sealing: Sealing, row_or_fault: tuple[str, Row] | InvalidInput, i: int
 ) -> tuple[str, Row]:
     if isinstance(row_or_fault, InvalidInput):
         raise _placed(row_or_fault, i)
     key, row = row_or_fault
-    settled = row.settled(sealing.planning)
+    settled = sealing.settled(row)
     # A traceback keeps local variables.
     del row, row_or_fault
     if isinstance(settled, UnknownChoice):

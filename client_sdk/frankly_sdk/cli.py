@@ -240,7 +240,10 @@ class _Progress:
 
 
 def _plan(options: argparse.Namespace, client: Client) -> int:
-    plan, document = client.plan(options.respondent), client.survey.document
+    plan, survey = client.plan(options.respondent), client.survey
+    document = survey.document if plan.arm is None else survey.arms[plan.arm].document
+    if plan.arm is not None:
+        sys.stdout.write(f"Version {plan.arm}, drawn by this device.\n")
     in_the_clear = document.open_questions.values()
     public = f", and {len(in_the_clear)} in the clear" if in_the_clear else ""
     sys.stdout.write(f"Ask {plan.asked} of {plan.of} questions{public}.\n")

@@ -125,7 +125,8 @@ def _plan(request: Mapping[str, Any]) -> Mapping[str, Any]:
     """Draw what to ask and store it, or return what was drawn before."""
     with _Install.at(request).open() as client:
         plan = client.plan()
-        return {"questions": list(plan.questions), "asked": plan.asked, "of": plan.of}
+        arm = {} if plan.arm is None else {"arm": plan.arm}
+        return {"questions": list(plan.questions), "asked": plan.asked, "of": plan.of} | arm
 
 
 def _answer(request: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,7 +12,9 @@ class Plan:
     questions : ids, in the order of the document; a question with boxes has the ids of all its
         boxes. Rules still apply: a question that an earlier answer rules out need not be shown.
     asked : their number; the boxes of one question count as one.
-    of : the number of questions of the document, counted in the same way.
+    of : the number of questions of the document, or of the arm, counted in the same way.
+    arm : the drawn arm, of which `Survey.arms` has the questions and their words; None if the survey
+        has no arms.
 
     The questions were drawn before any answer was known, so they reveal nothing about the
     respondent. But a report shows what it is about: whoever knows somebody's plan may tell which
@@ -23,6 +25,7 @@ class Plan:
     questions: tuple[str, ...]
     asked: int
     of: int
+    arm: str | None = None
 
     def __repr__(self) -> str:
         return "Plan(…)"

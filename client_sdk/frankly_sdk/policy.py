@@ -11,10 +11,10 @@ from frankly_protocol.audit import (
     ReportLevel,
     chance_up,
     exp_lower,
+    largest_level,
     ln_up,
     parse_chance,
     parse_nats,
-    report_level,
     total_charge,
 )
 from frankly_protocol.documents import SurveyDocument
@@ -100,8 +100,8 @@ class Policy:
         return self.require_log or (pin is None and not self.allow_unpinned)
 
     def level(self, document: SurveyDocument) -> ReportLevel:
-        """Return the level of a document's whole report, with δ up to the app's cap."""
-        return report_level(document, Fraction(self.delta_cap))
+        """Return the level of a document's whole report, with δ up to the app's cap; of arms, the largest."""
+        return largest_level(document.versions, Fraction(self.delta_cap))
 
     def check(
         self,

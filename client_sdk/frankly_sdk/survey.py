@@ -2,7 +2,8 @@
 """The accepted survey of a client, for the app to show."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.documents import SurveyDocument
@@ -16,12 +17,15 @@ class Survey:
     """An accepted survey, for the app to show.
 
     signed_by : ids of the publisher's keys with a valid signature.
-    level : the privacy level of its whole report, under the app's own cap on δ.
+    level : the privacy level of its whole report, under the app's own cap on δ; of a survey with
+        arms, the largest of theirs.
+    arms : the survey as each arm asks it, by the arm's id (`Plan.arm`); empty without arms.
     """
 
     document: SurveyDocument
     signed_by: tuple[str, ...]
     level: ReportLevel
+    arms: "Mapping[str, Survey]" = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -44,10 +48,20 @@ class Survey:
     ) -> Explanation:
         """Return an explanation of questions, report and privacy bounds; show it before asking.
 
+        Of a survey with arms that is the explanation of the arm that can reveal most; show that of
+        the drawn one, ``survey.arms[plan.arm].explain()``.
+
         language : one of the document's, by default its first.
         budget : the result of `Client.budget`; the explanation then includes this respondent's
             remaining budget before and after.
         texts : an app's own texts, which replace those of the same part and name in
             frankly_protocol/explanation/texts/.
         """
-        return explain(self.document, self.level, self.signed_by, language, budget, texts)
+        most = max(self.arms.values(), key=_cost, default=self)
+        return explain(most.document, most.level, self.signed_by, language, budget, texts)
+
+
+def _cost(survey: Survey) -> tuple[bool, Fraction]:
+    """Return what an arm costs, to compare arms; an infinite cost is the largest."""
+    odds = survey.level.cost.odds
+    return odds is None, odds or Fraction(0)

@@ -67,7 +67,7 @@ class Install:
         request = {
             "store": str(self.folder),
             "now": format_time(self.now),
-            "answers": answers or {"affair": "yes"},
+            "answers": {"affair": "yes"} if answers is None else answers,
         }
         return self._run("answer", {**request, **fields})
 

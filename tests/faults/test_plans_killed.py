@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGKILL after every write of a device that plans, asks and answers: one plan and one report.
+"""SIGKILL after every write of a device that plans, asks and answers: one arm, one plan, one report.
 
 strace logs the writes of one process, those of `commit` included. Between two writes nothing on the
 disk changes, so the files after each of them are all states that a kill can leave. A new client
@@ -10,10 +10,11 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from frankly_protocol.arms import Arm, Arms
 from frankly_protocol.asking import Asking
 from frankly_protocol.mechanisms.agreement import Plan
 from frankly_sdk import AlreadyAnswered
@@ -24,7 +25,13 @@ from tests.frankly_protocol.asked import QUESTIONS, form
 from tests.frankly_protocol.samples import ldp_block, survey
 from tests.frankly_sdk.fakes import FakeServer
 
-DOCUMENT = survey(ldp_block(epsilon="1"), form(*QUESTIONS, drawn=True))
+_SECOND = replace(form(*QUESTIONS, drawn=True), id="second")
+_ARMS = (Arm("a", 1 << 15, (), ("affair", "form")), Arm("b", 1 << 15, (), ("second",)))
+DOCUMENT = replace(
+    survey(ldp_block(epsilon="1")),
+    blocks=(ldp_block(epsilon="1"), form(*QUESTIONS, drawn=True), _SECOND),
+    arms=Arms("arm", _ARMS),
+)
 ANSWERS: dict[str, Given] = {
     "affair": "yes",
     "age": 52,
@@ -36,7 +43,7 @@ ANSWERS: dict[str, Given] = {
 SCRIPT = "from tests.faults.test_plans_killed import live; live()"
 SHOWN_FIRST = """
 from frankly_sdk._sealing import Sealing
-Sealing.plan = lambda self, name: self.planning.draw(self.randbits)
+Sealing.plan = lambda self, name: self.arms["a"].planning.shown(self.arms["a"].planning.draw(self.randbits))
 """
 
 
@@ -56,7 +63,7 @@ def live() -> None:
 
     with Wire(DOCUMENT).open(folder / "s.db") as client:
         plan = client.plan()
-        note("shown", json.dumps(plan.questions).encode())
+        note("shown", json.dumps([plan.arm, plan.questions]).encode())
         assert client.answer(ANSWERS).status == "sent"
 
 
@@ -118,21 +125,30 @@ def continued(state: dict[str, bytes], folder: Path) -> None:
     for name in ("s.db", "s.db-journal"):
         if name in state:
             (folder / name).write_bytes(state[name])
-    shown = [tuple(json.loads(line)) for line in state.get("shown", b"").splitlines()]
+    shown: list[tuple[str | None, tuple[str, ...]]]
+    shown = [_read(line) for line in state.get("shown", b"").splitlines()]
     server = FakeServer(DOCUMENT)
     server.posted += state.get("sent", b"").splitlines()
     with server.open(folder / "s.db") as client:
         try:
-            shown.append(client.plan().questions)
+            plan = client.plan()
+            shown.append((plan.arm, plan.questions))
             assert client.answer(ANSWERS).status == "sent"
         except AlreadyAnswered:
             client.flush()
     assert len(set(shown)) == 1, "a plan that was shown was drawn again"
     assert len(set(server.posted)) == 1, "two reports"
-    _, symbol = json.loads(server.posted[0])["y"]
-    plan = Plan(symbol[0], tuple(symbol[1::2]))
-    asked = Asking(DOCUMENT.blocks).asked({"form": plan})
-    assert tuple(one.id for one in asked) == shown[0], "the report is not about what was asked"
+    report = json.loads(server.posted[0])
+    view, symbol = DOCUMENT.views[report["strata"]["arm"]], report["y"][-1]
+    plan_sent = Plan(symbol[0], tuple(symbol[1::2]))
+    asked = Asking(view.blocks).asked({view.blocks[-1].id: plan_sent})
+    told = (view.arm, tuple(one.id for one in asked))
+    assert told == shown[0], "the report is not about what was asked"
+
+
+def _read(line: bytes) -> tuple[str | None, tuple[str, ...]]:
+    arm, questions = json.loads(line)
+    return arm, tuple(questions)
 
 
 def test_killed_after_any_write_there_is_one_plan_and_one_report(

@@ -33,6 +33,7 @@ from tests.frankly_protocol.audit.leakage import Ratio, Rows
 from tests.frankly_protocol.audit.worlds import Source
 from tests.frankly_sdk.labels import require_label
 from tests.frankly_sdk.told import Told
+from tests.narrowing import present
 
 TENTH = Fraction(1, 2000)
 """Half of the last digit of a chance that is shown in tenths of a per cent."""
@@ -107,6 +108,15 @@ def known_shares(told: Told) -> list[tuple[str, str]]:
         for one in asked
         if one.anchor is not None and one.anchor.counts
     ]
+
+
+def drawn_arm(told: Told, n: str, arm: str) -> None:
+    """The view is what the arm of the whole document asks, and there are so many arms."""
+    whole, view = present(told.document.whole), told.document
+    arms = present(whole.arms).arms
+    assert (len(arms), arm) == (int(n), view.arm)
+    asked = next(one.blocks for one in arms if one.id == arm)
+    assert tuple(block.id for block in view.blocks) == asked
 
 
 def asked_again(told: Told, text: str) -> None:
@@ -562,6 +572,7 @@ def sent(told: Told, n: str, template: str) -> None:
     told_as = {one.id: "your public answer" for one in document.strata}
     if document.instructed:
         told_as[document.instructed.id] = "passed or failed"
+    told_as |= arm_of(told)
     public = ",".join(f'"{name}":"{value}"' for name, value in sorted(told_as.items()))
     token = '"your token"' if document.token else "null"
     assert template == (
@@ -570,12 +581,19 @@ def sent(told: Told, n: str, template: str) -> None:
     )
 
 
+def arm_of(told: Told) -> dict[str, str]:
+    """Return what a report says of the arm; nothing without arms."""
+    document = told.document
+    return {} if document.arms is None else {document.arms.id: present(document.arm)}
+
+
 def sent_length(told: Told, n: str) -> None:
     """Check the length of every report: that of the longest one."""
     document = told.document
     strata = {one.id: max((c.id for c in one.choices), key=len) for one in document.strata}
     if document.instructed:
         strata[document.instructed.id] = "passed"
+    strata |= arm_of(told)  # the other arms of these tests have no longer reports
     longest = [_shape(mechanism)[1] for mechanism in told.mechanisms]
     report = {"v": 1, "doc": document.digest, "id": "0" * 32, "y": longest, "strata": strata,
               "token": "A" * MAX_TOKEN if document.token else None}  # fmt: skip
@@ -770,6 +788,11 @@ REPORT: tuple[tuple[str, Check], ...] = (
         r"How all people together answer “([^”]*)” is known beforehand \(([^)]*)\)\. This shows how many people "
         r"answer at random; it changes nothing about how your answer is sent\.",
         known_beforehand,
+    ),
+    (
+        r"This survey has (\d+) versions\. Your device draws one of them at random before it asks anything, and the "
+        r"report names it\. All that is said here is about the version “([^”]*)”\.",
+        drawn_arm,
     ),
     (
         r"“([^”]*)” is asked a second time\. Whether both answers are the same shows how many people "

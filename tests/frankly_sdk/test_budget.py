@@ -304,7 +304,7 @@ def test_nothing_of_the_level_is_computed_while_the_store_is_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with fakes.FakeServer().open(tmp_path / "s.db") as client:
-        for name in ("report_level", "exp_lower"):
+        for name in ("largest_level", "exp_lower"):
             monkeypatch.setattr(f"frankly_sdk.policy.{name}", _never)
         assert client.answer(fakes.ANSWERS).status == "sent"
 

@@ -101,10 +101,14 @@ def test_the_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """Every Python block of docs/sdk.md runs, in order, with a server in this process."""
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     drawn = FakeServer(make_survey({}, drawn={f"q{i}": ["no", "yes"] for i in range(10)}))
+    questions = {"a": ["no", "yes"], "b": ["no", "yes"]}
+    armed = FakeServer(make_survey(questions, arms={"first": ["a"], "second": ["b"]}))
 
     def opened(link: str, store: str, **options: Any) -> frankly_sdk.Client:
         if store == "third.db":
             return drawn.open(tmp_path / store, **options)
+        if store == "arms.db":
+            return armed.open(tmp_path / store, **options)
         return server.open(tmp_path / store, link=link, **options)
 
     async def opened_aio(link: str, store: str, **options: Any) -> frankly_sdk.aio.Client:
@@ -116,13 +120,13 @@ def test_the_guides_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     blocks = re.findall(
         r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     for block in blocks:
         names: dict[str, Any] = {"link": server.link, "show": lambda *_words: None}
         exec(compile(block, GUIDE.name, "exec"), names)
         if "test_my_app" in names:
             names["test_my_app"](tmp_path)
-    assert (len(server.reports), len(drawn.reports)) == (6, 1)
+    assert (len(server.reports), len(drawn.reports), len(armed.reports)) == (6, 1, 1)
 
 
 @pytest.fixture

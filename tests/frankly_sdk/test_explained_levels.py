@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frankly_protocol.arms import Arm, Arms
 from frankly_protocol.audit import Claim, stated_ceiling
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
@@ -26,7 +27,7 @@ from frankly_sdk import Policy, PolicyRefused
 
 from tests.frankly_protocol.audit.definitions import needed
 from tests.frankly_protocol.audit.worlds import Case, Shape, Source, World
-from tests.frankly_protocol.samples import question, survey
+from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_sdk.fakes import FakeServer
 from tests.frankly_sdk.sentences import require_true
 from tests.frankly_sdk.texts import ENGLISH
@@ -68,6 +69,19 @@ def told_of(mechanism: AnyMechanism, *claims: Claim, sizes: tuple[int, ...] = ()
         0, Shape((2,), (sizes,), (), {}), survey(block), (world,), tuple(map(Source, promises))
     )
     return Told(drawn, drawn.document, Policy(delta_cap="0.9"), ())
+
+
+def in_an_arm(told: Told) -> Told:
+    """Return the same, asked by one of two arms; the other one tells more."""
+    document = told.document
+    (block,) = document.blocks
+    arms = (Arm("a", 1 << 15, (), (block.id,)), Arm("b", 1 << 15, (), ("other",)))
+    whole = replace(
+        document,
+        blocks=(block, replace(ldp_block(epsilon="3"), id="other")),
+        arms=Arms("arm", arms),
+    )
+    return replace(told, document=whole.views["a"])
 
 
 def pairs(answers: int, **levels: tuple[int, int]) -> Claim:
@@ -122,6 +136,7 @@ MADE: list[Callable[[], Told]] = [
     ),
     lambda: told_of(DenseMechanism(4, ((16, 0), (16, 0), (0, 16)))),
     lambda: told_of(DenseMechanism(4, ((12, 4), (12, 4), (4, 12), (4, 12))), sizes=(2, 2)),
+    lambda: in_an_arm(told_of(DenseMechanism(4, ((12, 4), (4, 12))))),
     *ONE_SIDED,
 ]
 

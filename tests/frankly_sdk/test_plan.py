@@ -292,7 +292,7 @@ EDITS: dict[str, tuple[Callable[[Question], Question], bool]] = {
 
 def form_of(*blocks: Block) -> str:
     """Return what a plan depends on; rules and roles of the blocks need not fit each other."""
-    document: Any = SimpleNamespace(blocks=blocks)
+    document: Any = SimpleNamespace(blocks=blocks, arms=None, whole=None)
     return Planning(document).form
 
 

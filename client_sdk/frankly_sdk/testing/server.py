@@ -175,9 +175,12 @@ class FakeServer:
             )
         if now > document.closes:
             return _problem(Problem.CLOSED)
-        if not _fits(document, report):
+        version = document.version_of(report.strata)
+        if version is None:
+            return _problem(Problem.STRATA_INVALID)
+        if not _fits(version, report):
             return _problem(Problem.SYMBOL_UNKNOWN)
-        known = document.open_values
+        known = version.open_values
         if known.keys() != report.strata.keys() or any(
             value not in known[name] for name, value in report.strata.items()
         ):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+from frankly_protocol.arms import BITS, Arm, Arms
 from frankly_protocol.audit import Claim, ceiling, level_for, parse_epsilon, stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Promise, Question
 from frankly_protocol.clock import Clock
@@ -34,6 +35,7 @@ def make_survey(
     strata: Questions | None = None,
     instructed: Questions | None = None,
     anchors: Mapping[str, Sequence[int] | str] | None = None,
+    arms: Mapping[str, Sequence[str]] | None = None,
     clock: Clock | None = None,
     survey_id: str | None = None,
     token: TokenRule | None = None,
@@ -49,6 +51,8 @@ def make_survey(
     instructed : one item, which asks for the first of its choices.
     anchors : id of a question → known count of each of its choices, among all people, or the id of
         the earlier question that it asks a second time; not beside `instructed`.
+    arms : id of each arm → ids of the `questions` and `strata` that it asks, and ``"form"`` for those
+        of `drawn`; devices draw each arm with the same chance. Reports name it under ``"arm"``.
     survey_id : 32 hex digits, random by default.
     token : the token rule of the survey; with ``TokenRule("invite")`` any 32 bytes in base64url are
         a valid token, which can be used once.
@@ -79,6 +83,7 @@ def make_survey(
         instructed=next(
             (Instructed(_question(*item), item[1][0]) for item in (instructed or {}).items()), None
         ),
+        arms=_arms(arms, strata or {}) if arms else None,
     )
 
 
@@ -106,6 +111,22 @@ class Authority:
 def _question(name: str, choices: Sequence[str]) -> Question:
     return Question(
         name, {"en": f"{name}?"}, tuple(Choice(choice, {"en": choice}) for choice in choices)
+    )
+
+
+def _arms(arms: Questions, strata: Questions) -> Arms:
+    chance, left = divmod(1 << BITS, len(arms))
+    return Arms(
+        "arm",
+        tuple(
+            Arm(
+                arm,
+                chance + (i < left),
+                tuple(name for name in names if name in strata),
+                tuple(name for name in names if name not in strata),
+            )
+            for i, (arm, names) in enumerate(arms.items())
+        ),
     )
 
 
