@@ -94,7 +94,7 @@ export interface Options {
   onEvent?: (event: FranklyEvent) => void;
   /** https address of a reverse proxy through which all requests go. */
   relay?: string | null;
-  /** Each report is sent at a random time within this many milliseconds of being sealed; by default 10, and 30 000 for a survey that asks only what is drawn. */
+  /** Each report is sent at a random time within this many milliseconds of being sealed; by default 10, and 30 000 for a survey that has arms or asks only what is drawn. */
   spreadMs?: number;
   /** Ed25519 verification for browsers without it, such as `(key, signature, message) => ed25519.verify(signature, message, key)`. */
   verify?: (key: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean | Promise<boolean>;
@@ -187,7 +187,10 @@ export interface SecretLevel {
   strataOdds: Rational | null;
 }
 
-/** The level of a whole report; `cost` is the ledger's charge, `ceiling` the charge if no δ is left. */
+/**
+ * The level of a whole report; `cost` is the ledger's charge, `ceiling` the charge if no δ is left. Of a survey with arms, each figure is
+ * the largest of any arm.
+ */
 export interface ReportLevel {
   secrets: Map<string, SecretLevel>;
   answers: { level: Rational | null; odds: Rational | null; delta: Rational };
@@ -195,6 +198,8 @@ export interface ReportLevel {
   ceiling: Rational | null;
   lines: { block: string; countedBy: "ceiling" | "dp"; odds: Rational | null; delta: Rational }[];
   posteriors: { block: string; secret: string; sensitive: number; bound: Rational }[];
+  /** The level of each arm, if the survey has arms. */
+  arms?: Record<string, ReportLevel>;
 }
 
 /**
@@ -230,6 +235,11 @@ export interface Survey {
   strata: Question[];
   /** Answered among `strata`, with the choice that is made. */
   instructed?: Instructed;
+  /** Versions of the survey of which the device draws one; `strata` and `blocks` are ids, and the chances sum to 65,536. */
+  arms?: { id: string; arms: { id: string; chance: number; strata: string[]; blocks: string[] }[] };
+  /** The arm of which this is the view. */
+  arm?: string;
+  blocks: { id: string; questions: Question[] }[];
   token: { kind: string; key: string | null } | null;
 }
 
@@ -254,14 +264,17 @@ export class Client {
   readonly invite: string | null;
   /** The level of the whole report, with δ up to the policy's cap. */
   readonly level: ReportLevel;
+  /** All questions whose answers are randomised, of whatever arm. */
   readonly questions: Question[];
-  /** Explain the survey; with a budget, the text includes the remaining budget before and after. */
-  explain(language?: string, budget?: Budget, texts?: Texts): Explanation;
-  /** Return the survey's cost for a respondent, and the remaining budget before and after; nothing is charged. */
-  budget(respondent?: string): Promise<Budget>;
+  /** Explain the survey, or the arm of a plan; with a budget, the text includes the remaining budget before and after. */
+  explain(language?: string, budget?: Budget, texts?: Texts, plan?: Plan): Explanation;
+  /** Return the cost of the survey, or of the arm of a plan, for a respondent, and the remaining budget before and after; nothing is charged. */
+  budget(respondent?: string, plan?: Plan): Promise<Budget>;
+  /** Return what a plan is about, with its level: the view of its arm, or the whole survey if it has no arms. */
+  view(plan?: Plan): { survey: Survey; level: ReportLevel };
   answered(respondent?: string): Promise<Receipt | null>;
   /**
-   * Return what to ask; call it before the first question is shown. If the survey asks only what is drawn, the first call draws and
+   * Return what to ask; call it before the first question is shown. If the survey has arms or asks only what is drawn, the first call draws and
    * stores the draw durably, and later ones return the same until the answer is sealed. Nothing is charged or sent.
    */
   plan(options?: { respondent?: string }): Promise<Plan>;
@@ -279,11 +292,13 @@ export class Client {
 /** What to ask one respondent. A report shows what it is about, so a page must not log or send it; its JSON is empty. */
 export class Plan {
   private constructor();
-  /** Ids of the questions to ask, in the order of the document; a question with boxes has the ids of all its boxes. Rules still apply. */
+  /** The arm that is asked, null if the survey has no arms. */
+  readonly arm: string | null;
+  /** Ids of the questions to ask, in the order of the document or of the arm; a question with boxes has the ids of all its boxes. Rules still apply. */
   readonly questions: readonly string[];
   /** Their number; the boxes of one question count as one. */
   readonly asked: number;
-  /** The number of questions of the document. */
+  /** The number of questions of the document or of the arm. */
   readonly of: number;
 }
 

@@ -6,7 +6,7 @@ import { checkBeside } from "./beside.js";
 import { bytesOf, digestOf, hex, textOf } from "./canonical.js";
 import { Delivery, closed, receiptOf } from "./delivery.js";
 import { webcryptoVerify } from "./dsse.js";
-import { AlreadyAnswered, InsecureTransport, RandomnessError, SurveyClosed, describe, part } from "./errors.js";
+import { AlreadyAnswered, InsecureTransport, RandomnessError, StoreError, SurveyClosed, describe, part } from "./errors.js";
 import { Policy } from "./ledger.js";
 import { readLink } from "./link.js";
 import { systemBits } from "./mechanisms.js";
@@ -14,7 +14,7 @@ import { openSurvey } from "./opening.js";
 import { parts } from "./parts.js";
 import { SEAMS } from "./seams.js";
 import { Store } from "./store.js";
-import { openQuestions, questionsOf, reportBytes, reportLength, requireWindow, truthAt } from "./survey.js";
+import { drawnArm, isDrawn, openQuestions, questionsOf, reportBytes, reportLength, requireWindow, truthAt } from "./survey.js";
 import { Transport } from "./transport.js";
 
 /**
@@ -23,6 +23,7 @@ import { Transport } from "./transport.js";
  * @typedef {import("./delivery.js").Receipt} Receipt
  * @typedef {import("./store.js").Sealed} Sealed
  * @typedef {import("./answers.js").Choices} Choices
+ * @typedef {{view: Survey, level: import("./ledger.js").ReportLevel, chosen: Choices, open: Choices}} Settled answers to a document, or to the view of an arm
  */
 
 const FIRST_RETRY = 2000, LONGEST_RETRY = 3_600_000, PATIENCE = 10_000;
@@ -111,9 +112,9 @@ export class Client {
     return /** @type {Survey} */ (this.survey);
   }
 
-  /** plans.js, if the survey asks only what is drawn. @returns {typeof import("./plans.js") | undefined} */
+  /** plans.js, if the device draws what it asks. @returns {typeof import("./plans.js") | undefined} */
   get #plans() {
-    return this.#accepted.blocks.some(({ ask }) => ask) ? parts.plans : undefined;
+    return isDrawn(this.#accepted) ? parts.plans : undefined;
   }
 
   /** @returns {import("./ledger.js").ReportLevel} */
@@ -133,11 +134,18 @@ export class Client {
     return kept.state === "sealed" ? receiptOf("queued", "sealed", "sealed") : closed(kept);
   }
 
-  /** Return the survey's cost for a respondent, and the remaining budget before and after; nothing is charged. */
-  async budget(respondent = "") {
-    const survey = this.#accepted, names = await this.store.respondentNames(respondent);
+  /** Return the survey's cost for a respondent, and the remaining budget before and after; nothing is charged. With a plan, the cost is that of its arm. */
+  async budget(respondent = "", /** @type {{arm: string | null} | undefined} */ plan = undefined) {
+    const { survey, level } = this.view(plan), names = await this.store.respondentNames(respondent);
     const { budgetOf } = await part(() => import("./budget.js"));
-    return budgetOf(this.policy, survey, this.#level, await this.store.spent(names), Boolean(await this.store.answer(this.#chain, survey.survey, names)));
+    return budgetOf(this.policy, survey, level, await this.store.spent(names), Boolean(await this.store.answer(this.#chain, survey.survey, names)));
+  }
+
+  /** Return the survey that a plan is about and its level: that of the plan's arm, or the whole survey if it has no arms or there is no plan. */
+  view(/** @type {{arm: string | null} | undefined} */ plan = undefined) {
+    const survey = this.#accepted, level = this.#level, arm = survey.arms && plan?.arm;
+    if (!arm || !level.arms) return { survey, level };
+    return { survey: /** @type {Survey} */ (parts.arms.viewOf(survey, arm)), level: level.arms[arm] };
   }
 
   /** Return what to ask: all questions, or those that this device has drawn and stored; later calls return the same until the answer is sealed. */
@@ -148,13 +156,14 @@ export class Client {
     if (!kept) throw new AlreadyAnswered(/** @type {Receipt} */ (await this.answered(respondent)));
     if (!plans) return new Plan(this.questions, this.questions);
     this.#announce("planned", survey.survey);
-    return new Plan(plans.needed(survey, kept), this.questions);
+    const view = this.view(kept).survey;
+    return new Plan(plans.needed(view, plans.plansIn(kept)), questionsOf(view), view.arm);
   }
 
   /** Return the stored plans after the checks of an answer, drawing them if there are none; undefined after an answer. */
   async #planned(/** @type {string[]} */ names) {
     const survey = this.#accepted, plans = this.#plans, place = /** @type {const} */ ([this.#chain, survey.survey, names]);
-    const check = (/** @type {Sealed[]} */ spent) => void this.#charge(spent);
+    const check = (/** @type {Sealed[]} */ spent) => void this.#charge(spent, this.#level);
     if (plans) return this.store.plan(...place, this.#form, check, () => randomly(() => plans.draw(survey, this.draw)));
     if (await this.store.answer(...place)) return undefined;
     check(await this.store.spent(names));
@@ -163,18 +172,19 @@ export class Client {
 
   /** Randomise, seal and send one answer; the true `answers` are not stored anywhere. */
   async answer(/** @type {import("../frankly.d.ts").Answers} */ answers, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
-    const survey = this.#accepted, plans = this.#plans, { strata = {}, patienceMs } = options;
-    let chosen = settled(answers, this.questions, plans?.partly);
-    const open = settled(strata, openQuestions(survey)), { instructed } = survey;
-    if (instructed) open[instructed.id] = open[instructed.id] === instructed.answer ? "passed" : "failed"; // the choice itself is not sent
+    const survey = this.#accepted, plans = this.#plans, { strata = {}, patienceMs } = options, { arms } = survey;
+    let own = arms ? undefined : this.#settle(answers, strata);
     const names = await this.store.respondentNames(options.respondent ?? "");
     const before = await this.store.answer(this.#chain, survey.survey, names);
     const given = options.token ?? (survey.token && this.invite) ?? null, token = !before && (survey.token || given) ? await (await tokens()).checkToken(survey, given) : null;
     // If an answer is missing, the plan is stored before it is compared with the answers: a draw that could be repeated until it fits would depend on them.
-    if (plans && !before && Object.keys(chosen).length < this.questions.length) await this.#planned(names);
-    const sealed = before ? undefined
-      : await this.store.seal(this.#chain, survey.survey, names, this.#form, (spent, kept) => this.#draw(chosen, open, token, names[0], spent, kept));
-    answers = chosen = {}; // nothing keeps the answers while the report waits
+    // Which answers are needed depends on the arm: they are read when it is drawn and stored.
+    const isPlanned = plans && !before && (arms || Object.keys(own?.chosen ?? {}).length < this.questions.length), plan = isPlanned ? await this.#planned(names) : undefined;
+    if (arms && plan) own = this.#settle(answers, strata, plan);
+    const sealed = before || !own ? undefined
+      : await this.store.seal(this.#chain, survey.survey, names, this.#form, (spent, kept) => this.#draw(/** @type {Settled} */ (own), token, names[0], spent, kept));
+    answers = {};
+    own = undefined; // nothing keeps the answers while the report waits
     if (!sealed) {
       const kept = await this.store.answer(this.#chain, survey.survey, names);
       throw new AlreadyAnswered(kept?.state === "sealed" ? await this.#deliver(kept, patienceMs) : closed(kept));
@@ -183,6 +193,17 @@ export class Client {
     this.#announce("sealed", sealed.survey);
     const report = textOf(/** @type {Uint8Array} */ (sealed.body)); // before it is erased
     return Object.defineProperty(await this.#deliver(sealed, patienceMs), "report", { value: report }); // not in its JSON, which apps may log
+  }
+
+  /** Return the choices that answers stand for; those to questions of other arms than the plan's are dropped. @returns {Settled} */
+  #settle(/** @type {any} */ answers, /** @type {any} */ strata, /** @type {any} */ plan = undefined) {
+    const { survey: view, level } = this.view(plan), whole = this.#accepted, { instructed } = view;
+    /** @type {(given: any, all: Question[], own: Question[]) => any} */
+    const own = view.arm ? parts.arms.ownAnswers : (given) => given;
+    const chosen = settled(own(answers, questionsOf(whole), questionsOf(view)), questionsOf(view), this.#plans?.partly);
+    const open = settled(own(strata, openQuestions(whole), openQuestions(view)), openQuestions(view));
+    if (instructed) open[instructed.id] = open[instructed.id] === instructed.answer ? "passed" : "failed"; // the choice itself is not sent
+    return { view, level, chosen, open };
   }
 
   /** Send the reports that are still sealed, for about `timeoutMs`; returns a receipt for each, at first also for those sent by `open`. */
@@ -210,31 +231,32 @@ export class Client {
     this.store.backend.close();
   }
 
-  /** Check that the survey is open and fits the budget; return its cost. */
-  #charge(/** @type {Sealed[]} */ spent) {
+  /** Check that the survey is open and fits the budget at this level; return its cost. */
+  #charge(/** @type {Sealed[]} */ spent, /** @type {import("./ledger.js").ReportLevel} */ level) {
     const survey = this.#accepted, now = this.now();
     try {
       requireWindow(survey, now);
     } catch (error) {
       throw now >= survey.closes ? new SurveyClosed(survey.closes, now) : error;
     }
-    return this.policy.check(survey, this.#level, { pinned: false, logged: false, ...this.trust, spent });
+    return this.policy.check(survey, level, { pinned: false, logged: false, ...this.trust, spent });
   }
 
   /** Check, draw every block once, and return the report to store; called within the store's transaction. @returns {Sealed} */
   #draw(
-    /** @type {Choices} */ chosen, /** @type {Choices} */ strata, /** @type {string | null} */ token, /** @type {string} */ respondent,
-    /** @type {Sealed[]} */ spent, /** @type {any[] | undefined} */ kept,
+    /** @type {Settled} */ { view, level, chosen, open }, /** @type {string | null} */ token, /** @type {string} */ respondent,
+    /** @type {Sealed[]} */ spent, /** @type {any} */ kept,
   ) {
-    const survey = this.#accepted, { digest, collectUrl } = survey, charge = this.#charge(spent), plans = this.#plans;
-    const truth = plans ? plans.only(chosen, kept ? plans.needed(survey, kept) : this.questions) : chosen;
+    const { survey, digest, collectUrl, closes } = view, charge = this.#charge(spent, level), plans = this.#plans;
+    if (view.arm && kept?.arm !== view.arm) throw new StoreError(); // the store has lost the arm for which the answers were read
+    const truth = plans ? plans.only(chosen, kept ? plans.needed(view, plans.plansIn(kept)) : questionsOf(view)) : chosen;
     const [id, body] = randomly(() => {
-      const drawn = [...(kept ?? plans?.draw(survey, this.draw) ?? [])];
-      const y = survey.blocks.map((block) => block.mechanism.sample(/** @type {any} */ (truthAt(block, positionsOf(block.questions, truth))), this.draw, block.ask && drawn.shift()));
+      const stored = kept ?? plans?.draw(view, this.draw), drawn = [...(plans && stored ? plans.plansIn(stored) : [])];
+      const y = view.blocks.map((block) => block.mechanism.sample(/** @type {any} */ (truthAt(block, positionsOf(block.questions, truth))), this.draw, block.ask && drawn.shift()));
       const name = hex(crypto.getRandomValues(new Uint8Array(16)));
-      return [name, reportBytes({ doc: digest, id: name, y, strata, token }, reportLength(survey))];
+      return [name, reportBytes({ doc: digest, id: name, y, strata: { ...open, ...drawnArm(view) }, token }, reportLength(view))];
     });
-    return { chain: this.#chain, survey: survey.survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", closes: survey.closes, ...charge };
+    return { chain: this.#chain, survey, respondent, digest, url: collectUrl, id, body, state: "sealed", code: "", closes, ...charge };
   }
 
   async #deliver(/** @type {Sealed} */ sealed, patienceMs = PATIENCE + (this.#plans ? this.delivery.spreadLeft(sealed) : 0)) {

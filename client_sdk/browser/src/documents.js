@@ -175,7 +175,7 @@ const survey = object({
   strata: list(0, 8, publicQuestion),
   blocks: list(1, 100, block),
   type: any,
-}, ["token"], { instructed, token: optional(token) }); // the token is required; it is read after the item, as in Python
+}, ["token"], { instructed, arms: (value, path) => parts.arms.read(value, path), token: optional(token) }); // the token is required; it is read after these, as in Python
 
 /** Read exact payload bytes, whose digest is `name` (steps 1, 4, 5). @returns {Promise<Survey>} */
 export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {string} */ name) {
@@ -184,26 +184,34 @@ export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {s
   const needed = partsOf(textOf(payload));
   await loadParts(needed);
   const found = survey(data, "");
-  const { issued, opens, closes, expires, blocks, strata } = found;
+  const { issued, opens, closes, expires, blocks, arms } = found;
   if (!(issued <= opens && opens < closes && closes <= expires)) throw reject("expires", "order_of_times");
   if (expires > issued + LONGEST_VALID) throw reject("expires", "too_long_valid");
   if (found.release_every !== "day" && found.release_every !== "hour") throw reject("release_every", "release_every");
   if (found.release_step > found.min_reports) throw reject("release_step", "release_step");
   if ((found.prev === null) !== (found.version === 1)) throw reject("prev", "predecessor");
   requireDistinct(blocks.map(idOf), "blocks");
-  requireDistinct([...questionsOf(found), ...openQuestions(found)].map(idOf), "blocks");
-  parts.ways?.requireRules(questionsOf(found));
-  const cells = strata.reduce((/** @type {number} */ all, /** @type {Question} */ { choices }) => all * choices.length, 1);
-  for (const { prior: known, path } of promisesOf(found))
-    if (known && ![1, cells].includes(known.tables.length)) throw reject(`${path}.prior.tables`, "tables_of_strata", cells);
-  if (found.instructed && blocks.some((/** @type {Block} */ { restsOnPrior }) => restsOnPrior)) throw reject("instructed", "item_beside_prior");
-  if (found.instructed && questionsOf(found).some(({ anchor }) => anchor)) throw reject("instructed", "item_beside_anchor");
-  return { ...found, digest: name, collectUrl: found.collect_url, parts: needed };
+  if (arms) parts.arms.requireArms(found);
+  for (const view of arms ? parts.arms.viewsOf(found) : [found]) requireView(view, blocks);
+  const read = { ...found, digest: name, collectUrl: found.collect_url, parts: needed };
+  return arms ? { ...read, longest: parts.arms.longestOf(read) } : read;
 }
 
-/** Return every promise with its mechanism and its path. */
-const promisesOf = (/** @type {{blocks: Block[]}} */ { blocks }) =>
-  blocks.flatMap(({ mechanism, promises }, i) => promises.map((one, c) => ({ ...one, mechanism, path: `blocks[${i}].claims[${c}]` })));
+/** Throw unless the questions, priors and item fit each other of a document without arms, or of the view of an arm; `all` : the blocks of the whole document. */
+function requireView(/** @type {Survey} */ view, /** @type {Block[]} */ all) {
+  const { blocks, strata, instructed: item, arms } = view, questions = questionsOf(view);
+  requireDistinct([...questions, ...openQuestions(view), ...(arms ? [arms] : [])].map(idOf), "blocks");
+  parts.ways?.requireRules(questions);
+  const cells = strata.reduce((product, { choices }) => product * choices.length, 1);
+  for (const { prior: known, path, id } of promisesOf(view, all))
+    if (known && (![1, cells].includes(known.tables.length) || (known.tables.length > 1 && arms && !parts.arms.isLikeEarlier(view, id)))) throw reject(`${path}.prior.tables`, "tables_of_strata", cells);
+  if (item && blocks.some(({ restsOnPrior }) => restsOnPrior)) throw reject("instructed", "item_beside_prior");
+  if (item && questions.some(({ anchor }) => anchor)) throw reject("instructed", "item_beside_anchor");
+}
+
+/** Return every promise with its mechanism and its path, in which a block has its position among `all` blocks. */
+const promisesOf = (/** @type {{blocks: Block[]}} */ { blocks }, all = blocks) => blocks.flatMap((block) => block.promises.map((one, c) =>
+  ({ ...one, mechanism: block.mechanism, id: block.id, path: `blocks[${all.indexOf(block)}].claims[${c}]` })));
 
 /**
  * Yield the claims that the mechanism must keep: the claim itself, or one within each stratum, without the secrets that

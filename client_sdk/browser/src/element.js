@@ -13,7 +13,7 @@ import { Field, follow, make } from "./fields.js";
 import { label, sent } from "./label_view.js";
 import { wayBack } from "./panel.js";
 import { CSS } from "./styles.js";
-import { openQuestions, questionsOf } from "./survey.js";
+import { isDrawn, openQuestions, questionsOf } from "./survey.js";
 import { inWords } from "./texts.js";
 import { groupsOf } from "./ways.js";
 import { choose, directionOf, learn, nameOf, speaks, stringsFor } from "./words.js";
@@ -25,8 +25,8 @@ const Base = /** @type {typeof HTMLElement} */ (typeof globalThis.HTMLElement ==
 
 /**
  * The controls of a survey's form. They are the only place of what was entered: every form of the survey is made around them.
- * @typedef {{open: Field[], own: Field[], fields: Field[], code: HTMLInputElement, details: HTMLElement, more: HTMLElement, trial: HTMLElement}} Controls
- *   open: fields of questions asked in the clear, own: of all others; fields: both, as they are shown; code: the field for the invitation;
+ * @typedef {{arm: string | null, open: Field[], own: Field[], fields: Field[], code: HTMLInputElement, details: HTMLElement, more: HTMLElement, trial: HTMLElement}} Controls
+ *   arm: the arm that is asked; open: fields of questions asked in the clear, own: of all others; fields: both, as they are shown; code: the field for the invitation;
  *   details, more, trial: what a person can open, which stays open
  */
 
@@ -39,7 +39,7 @@ export class FranklySurvey extends Base {
   /** @type {Client | undefined} */ #client;
   #root = this.attachShadow({ mode: "open" });
   /** @type {import("../frankly.d.ts").Budget | undefined} */ #budget;
-  /** What to ask, if the survey asks only what is drawn. @type {import("./plans.js").Plan | undefined} */ #plan;
+  /** What to ask, if the device draws it. @type {import("./plans.js").Plan | undefined} */ #plan;
   /** By store and digest, until the survey is answered. @type {Map<string, Controls>} */ #controls = new Map();
   /** Draw what is shown in another language; undefined while that cannot be done. @type {(() => unknown) | undefined} */ #draw;
   #language = "";
@@ -147,10 +147,11 @@ export class FranklySurvey extends Base {
       this.#client = client;
       const before = await client.answered();
       await pause();
-      // If the network is lost by now, the explanation shows the cost without the remaining budget.
-      this.#budget = before ? undefined : await unless(client.budget(), NetworkError, () => undefined);
       // The draw is stored before the first question exists in the page.
-      this.#plan = before || !client.survey?.blocks.some(({ ask }) => ask) ? undefined : await client.plan();
+      const plan = before || !client.survey || !isDrawn(client.survey) ? undefined : await client.plan();
+      this.#plan = plan;
+      // If the network is lost by now, the explanation shows the cost without the remaining budget.
+      this.#budget = before ? undefined : await unless(client.budget("", plan), NetworkError, () => undefined);
       if (attempt !== this.#attempt) return;
       if (!before) return await this.#ask();
       await learn(choose(this.#wanted, /** @type {import("./survey.js").Survey} */ (client.survey).languages));
@@ -181,7 +182,7 @@ export class FranklySurvey extends Base {
 
   /** Show the form; what takes long is done in several tasks, so that the page stays responsive. */
   async #ask() {
-    const asked = ++this.#asked, client = /** @type {Client} */ (this.#client), survey = /** @type {import("./survey.js").Survey} */ (client.survey);
+    const asked = ++this.#asked, client = /** @type {Client} */ (this.#client), plan = this.#plan, { survey, level } = client.view(plan);
     const isOver = () => asked !== this.#asked || client !== this.#client;
     this.#draw = () => this.#ask();
     const language = choose(this.#wanted, survey.languages);
@@ -189,18 +190,18 @@ export class FranklySurvey extends Base {
     await pause();
     if (isOver()) return;
     const strings = stringsFor(language, this.strings);
-    const told = explain(survey, /** @type {import("./ledger.js").ReportLevel} */ (client.level), client.signedBy ?? [], language, this.#budget, this.texts[language]);
+    const told = explain(survey, level, client.signedBy ?? [], language, this.#budget, this.texts[language]);
     await pause();
     if (isOver()) return;
     const explained = { lang: told.language, dir: directionOf(told.language) }, shown = (/** @type {string} */ words) => isolated(words, told, survey, language);
     const [first, ...others] = told.summary;
     const promise = make("div", { class: "promise", part: "promise", role: "note", ...explained }, make("p", { class: "about" }, first), make("p", {}, ...shown(others.join(" "))));
-    const plan = this.#plan, questions = client.questions.filter(({ id }) => plan?.questions.includes(id) ?? true);
+    const questions = questionsOf(survey).filter(({ id }) => plan?.questions.includes(id) ?? true), arm = plan?.arm ?? null;
     const fieldsOf = (/** @type {import("./survey.js").Question[]} */ questions, noteName = "") => groupsOf(questions).map((group) => new Field(group, noteName));
-    const kept = this.#controls.get(keyOf(client)), isSame = String(kept?.own.flatMap((field) => field.questions.map(({ id }) => id))) === String(questions.map(({ id }) => id));
+    const kept = this.#controls.get(keyOf(client)), isSame = kept?.arm === arm && String(kept?.own.flatMap((field) => field.questions.map(({ id }) => id))) === String(questions.map(({ id }) => id));
     // With a store that has lost the plan, the device has drawn another one, and other questions are asked.
     const controls = kept && isSame ? kept : {
-      ...inOrder(fieldsOf(survey.strata, "public"), fieldsOf(questions), fieldsOf(survey.instructed ? [survey.instructed] : [], "passed")), details: make("details", { part: "explanation" }),
+      arm, ...inOrder(fieldsOf(survey.strata, "public"), fieldsOf(questions), fieldsOf(survey.instructed ? [survey.instructed] : [], "passed")), details: make("details", { part: "explanation" }),
       more: make("details", { part: "more" }), trial: make("details", { class: "trial", part: "trial" }),
       code: /** @type {HTMLInputElement} */ (make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off",
         autocapitalize: "none", spellcheck: "false", "aria-describedby": "invitation-note invitation-error" })),
@@ -323,7 +324,7 @@ export class FranklySurvey extends Base {
       const said = before && status !== "refused" ? `${strings.before}${status === "queued" ? ` ${strings.queued}` : ""}` : strings[status === "refused" && code.startsWith("token_") ? "spent" : status];
       this.#show(language, () => [make("h1", { part: "title" }, survey.title[language]), make("p", { id: "status", role: "status", part: "status", tabindex: "-1" }, said),
         ...(status === "refused" ? [] : wayBack(this, strings)),
-        ...(status === "sent" && report ? [sent(survey, report, strings, language)] : [])]);
+        ...(status === "sent" && report ? [sent(client.view(armOf(survey, report)).survey, report, strings, language)] : [])]);
     };
     this.#draw();
     if (!before && this.#root.activeElement?.id !== "back") this.#root.getElementById("status")?.focus();
@@ -364,6 +365,9 @@ const inOrder = (/** @type {Field[]} */ strata, /** @type {Field[]} */ own, /** 
 
 /** Return the fields that need an answer; boxes may stay empty. */
 const missingOf = (/** @type {Field[]} */ fields) => fields.filter(({ node, answer }) => !node.hidden && answer === undefined);
+
+/** Return the arm that a report names. */
+const armOf = (/** @type {import("./survey.js").Survey} */ { arms }, /** @type {string} */ report) => ({ arm: arms ? JSON.parse(report).strata[arms.id] : null });
 
 /** Return the name of a survey's form: another store or invitation may belong to another person. */
 const keyOf = (/** @type {Client} */ { store, survey, invite }) => `${survey?.digest} ${store.name} ${invite ?? ""}`;

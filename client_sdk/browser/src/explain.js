@@ -7,7 +7,7 @@ import { beliefs, consequences, questionName, summary } from "./label.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
 import { ONE, rational } from "./rational.js";
 import { lnUp, percent, times } from "./shown.js";
-import { openQuestions, questionsOf, reportLength, textOfReport } from "./survey.js";
+import { drawnArm, openQuestions, questionsOf, reportLength, textOfReport } from "./survey.js";
 import { asksNumber, groupsOf } from "./ways.js";
 import { Texts, learn, requireTexts } from "./words.js";
 
@@ -41,15 +41,17 @@ export function explain(
       say("made_here"),
       survey.strata.length && say("public_answers", { questions: survey.strata.map((q) => q.text[chosen]).join("; ") }),
       survey.instructed && say("instructed", { question: survey.instructed.text[chosen] }),
+      survey.arms && survey.arm && say("arms", { n: survey.arms.arms.length, arm: survey.arm }),
       ...anchors.map(({ text, anchor }) => say(anchor?.repeats ? "repeated" : "anchor", { question: text[chosen], source: anchor?.source })),
       survey.token && say(survey.token.key === null ? "invite" : "rsa-pss"),
     ],
     questions: blocks.map((block) => block.words),
-    limits: [wholeReport(survey, level, t).join("\n")],
+    limits: [blocks.length && wholeReport(survey, level, t).join("\n")],
     open: [say("limits"), say("unread")],
-    technical: [cost(level, budget, t), say("sent", { n: reportLength(survey), report: template }), say("signed", { keys: signedBy.map((key) => key.slice(0, 16)).join(", ") })],
+    technical: [blocks.length && cost(level, budget, t), say("sent", { n: reportLength(survey), report: template }), say("signed", { keys: signedBy.map((key) => key.slice(0, 16)).join(", ") })],
   };
-  const details = Object.entries(parts).map(([name, paragraphs]) => ({ heading: t.say("label", `part_${name}`), paragraphs: /** @type {string[]} */ (paragraphs.filter(Boolean)) }));
+  const details = Object.entries(parts).map(([name, paragraphs]) => ({ heading: t.say("label", `part_${name}`), paragraphs: /** @type {string[]} */ (paragraphs.filter(Boolean)) }))
+    .filter(({ paragraphs }) => paragraphs.length); // an arm without blocks has no limits
   const words = [
     survey.title[chosen],
     ...(survey.consent ? [say("own_words", { text: survey.consent[chosen] })] : []),
@@ -151,7 +153,7 @@ function row(/** @type {import("./mechanisms.js").Dense | import("./mechanisms.j
 function reportTemplate(/** @type {Survey} */ survey, /** @type {Texts} */ t) {
   const say = (/** @type {string} */ name, values = {}) => t.say("explanation", name, values);
   const strata = Object.fromEntries(openQuestions(survey).map((q) => [q.id, q === survey.instructed ? "!" : "?"]));
-  const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata, token: survey.token && "?" });
+  const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata: { ...strata, ...drawnArm(survey) }, token: survey.token && "?" });
   const symbols = survey.blocks.map(({ mechanism: m, mechanism: { longest } }) => {
     if (m.kind === "agreement") return `[${say(m.numbers[0] < m.numbers[1] ? "numbers_range" : "numbers", { n: m.numbers[1], low: m.numbers[0], high: m.numbers[1] })}]`;
     if (typeof longest === "string") return say("hex_digits", { n: longest.length });

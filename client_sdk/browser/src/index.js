@@ -4,6 +4,7 @@
 import { Client as Core } from "./client.js";
 import { speak } from "./errors.js";
 import { explain } from "./explain.js";
+import { compare } from "./rational.js";
 import { inWords } from "./texts.js";
 
 speak(inWords);
@@ -13,11 +14,19 @@ export class Client extends Core {
     return /** @type {Promise<Client>} */ (super.open(link, options));
   }
 
-  /** Return an explanation of questions, report and privacy bounds; show it before asking (step 11). */
-  explain(/** @type {string | undefined} */ language = undefined, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget = undefined, texts = {}) {
-    const survey = /** @type {import("./survey.js").Survey} */ (this.survey), level = /** @type {import("./ledger.js").ReportLevel} */ (this.level);
+  /** Return an explanation of questions, report and privacy bounds; show it before asking (step 11). Of a survey with arms it is about the plan's, without a plan about the one that can reveal most. */
+  explain(
+    /** @type {string | undefined} */ language = undefined, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget = undefined, texts = {},
+    /** @type {{arm: string | null} | undefined} */ plan = undefined,
+  ) {
+    const { survey, level } = this.view(plan ?? { arm: mostOf(this.level?.arms) });
     return explain(survey, level, this.signedBy ?? [], language, budget, texts);
   }
 }
+
+/** Return the arm with the largest cost, the first of equals; null without arms. @returns {string | null} */
+const mostOf = (/** @type {Record<string, import("./ledger.js").ReportLevel>} */ arms = {}) =>
+  Object.keys(arms).reduce((/** @type {string | null} */ most, arm) => (most !== null && compare(arms[arm].cost.odds, arms[most].cost.odds) <= 0 ? most : arm), null);
+
 export * from "./core.js"; // everything except its Client
 export { explain, learn } from "./explain.js";

@@ -132,6 +132,7 @@ function belief(/** @type {string} */ name, /** @type {Rational} */ [n, d], /** 
 
 /** Return how far a report can raise a suspicion about the answers, and about each secret. */
 export function beliefs(/** @type {Survey} */ survey, /** @type {ReportLevel} */ level, /** @type {Texts} */ t) {
+  if (!survey.blocks.length) return []; // all is sent as it is
   const given = openQuestions(survey).length ? "_given" : "", { odds: known } = level.answers;
   return [
     ...(known && isBounded(level) ? [belief(`belief${given}`, known, t)] : survey.blocks.every(({ mechanism }) => isUnchanged(mechanism)) ? [] : [t.say("label", "nearly")]),

@@ -27,15 +27,17 @@ export function label(
   /** @type {Survey} */ survey, /** @type {Explanation} */ told, /** @type {Strings} */ strings, /** @type {string} */ language, /** @type {Shown} */ shown,
   /** @type {{more: HTMLElement, trial: HTMLElement}} */ { more, trial },
 ) {
-  const { consequences, overall } = told, first = consequences.reduce((best, one) => (compare(telling(one), telling(best)) > 0 ? one : best));
+  const { consequences, overall } = told;
+  const section = (/** @type {Node[]} */ ...nodes) => make("section", { class: "label", part: "label", "aria-labelledby": "label" }, make("h2", { id: "label" }, strings.label), ...nodes);
+  if (!consequences.length) return section(...overall.map((text) => make("p", {}, ...shown(text)))); // all that this arm asks is asked in the clear
+  const first = consequences.reduce((best, one) => (compare(telling(one), telling(best)) > 0 ? one : best));
   const isSource = sourcesOf(survey).includes(first.questions[0]); // then other questions hint at it
   const { fit, sentences, notes } = first, isPictured = fit && fit.own[1][0] && !isPlain(fit);
   const say = (/** @type {string} */ text) => make("p", {}, ...shown(text));
   more.replaceChildren(make("summary", {}, strings.each), make("dl", {}, ...consequences.flatMap((one) => [
     ...one.names.map((name) => make("dt", {}, ...shown(name))), make("dd", {}, ...[...one.sentences, ...one.notes].map(say))])));
   tryOut(survey, consequences, strings, language, trial);
-  return make("section", { class: "label", part: "label", "aria-labelledby": "label" },
-    make("h2", { id: "label" }, strings.label),
+  return section(
     ...(consequences.length > 1 ? about(first.names, strings, shown) : []),
     // The picture says what its sentences say.
     ...(isPictured ? [make("div", { class: "pictures" }, dots(fit.own, fit.silent, strings.own), dots(fit.other, fit.silent, strings.other)), legend(fit, isSource ? strings.by_itself : strings.dot_none, strings)] : sentences.map(say)),

@@ -28,6 +28,8 @@ import { isStratified } from "./survey.js";
  * @property {Rational | null} ceiling the cost where the app allows no δ
  * @property {BlockCharge[]} lines how each block counts for the cost
  * @property {Posterior[]} posteriors
+ * @property {Record<string, ReportLevel>} [arms] the level of each arm, if there are arms; the other figures are then the largest
+ * @property {Bound} [document] the cost of the whole document, if this is the level of an arm
  */
 
 /** Return the least of several ratios. */

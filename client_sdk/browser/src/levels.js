@@ -24,8 +24,20 @@ const largest = (/** @type {(Rational | null)[]} */ bounds) => bounds.reduce((a,
 
 const reduced = (/** @type {Rational | null} */ ratio) => ratio && rational(...ratio);
 
-/** Return the level of the whole report on a document whose promises hold; (ε, δ) promises are used as long as their total δ is at most `deltaCap`. @returns {ReportLevel} */
-export function reportLevel(/** @type {Pick<Survey, "blocks" | "strata">} */ { blocks, strata }, deltaCap = ZERO) {
+/**
+ * Return the level of the whole report on a document whose promises hold, or of the view of an arm; (ε, δ) promises are used as long as
+ * their total δ is at most `deltaCap`. @returns {ReportLevel}
+ */
+export const reportLevel = (/** @type {Pick<Survey, "blocks" | "strata" | "arms" | "arm">} */ survey, deltaCap = ZERO) =>
+  (survey.arms && !survey.arm
+    ? parts.arms.levelOf(survey, secretsOf(survey.blocks), (/** @type {Survey} */ view, /** @type {string[]} */ names) => levelOf(view, deltaCap, names))
+    : levelOf(survey, deltaCap, secretsOf(survey.blocks)));
+
+/** Return the names of the secrets of which blocks promise something, sorted. */
+const secretsOf = (/** @type {Block[]} */ blocks) => [...new Set(blocks.flatMap(({ promises }) => promises.flatMap(({ secret }) => secret ?? [])))].sort();
+
+/** Return the level of a report, also about secrets that no block promises anything of. @returns {ReportLevel} */
+function levelOf(/** @type {Pick<Survey, "blocks" | "strata">} */ { blocks, strata }, /** @type {Rational} */ deltaCap, /** @type {string[]} */ names) {
   const lines = charges(blocks, deltaCap), ceilings = blocks.map((block) => block.ceiling);
   const cost = { odds: reduced(product(lines.map((line) => line.odds))), delta: deltaOf(lines) };
   /** @type {Map<string, Map<number, Promised[]>>} */
@@ -37,7 +49,7 @@ export function reportLevel(/** @type {Pick<Survey, "blocks" | "strata">} */ { b
       about.set(promise.secret, own.set(i, [...(own.get(i) ?? []), promise]));
     }
   const levelOf = secretLevels(lines, cost, strata.length > 0);
-  const secrets = new Map([...about].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, own]) => [name, levelOf(own)]));
+  const secrets = new Map(names.map((name) => [name, levelOf(about.get(name) ?? new Map())]));
   return {
     secrets, cost, lines, answers: { level: cost.odds, ...cost }, ceiling: reduced(product(ceilings)),
     posteriors: parts.rare?.posteriorsOf(blocks, ceilings, strata.length > 0) ?? [],
@@ -125,7 +137,7 @@ function boundsOf(/** @type {Map<number, Promised[]>} */ about, /** @type {(clai
 
 /** Return the largest lift and the largest change of odds due to the public answers; null if infinite or unknown. @returns {(Rational | null)[]} */
 function toldByStrata(/** @type {Promised[]} */ promises) {
-  if (!promises.every(isStratified)) return [null, null];
+  if (!promises.length || !promises.every(isStratified)) return [null, null];
   const told = promises.map(({ prior }) => toldBy(/** @type {import("./survey.js").Prior} */ (prior).tables
     .map((table) => (table.length > 1 ? table.map((row) => sum(row.map(BigInt))) : table[0].map(BigInt)))));
   return [0, 1].map((k) => largest(told.map((both) => both[k])));

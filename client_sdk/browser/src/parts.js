@@ -12,7 +12,8 @@ const PARTS = {
   kinds: [/"kind":"(?:unary|subset|product)"/, () => import("./kinds.js")],
   agreement: [/"kind":"agreement"/, () => import("./agreement.js")],
   rare: [/"notion":"(?!(?:secret-)?ldp"|a?lip")/, () => import("./rare.js")],
-  plans: [/"ask":/, () => import("./plans.js")],
+  plans: [/"(?:ask|arms)":/, () => import("./plans.js")],
+  arms: [/"arms":/, () => import("./arms.js")],
   ways: [/"(?:anchor|ask_if|box|from|role|score|wanted)":/, () => import("./ways.js")],
 };
 

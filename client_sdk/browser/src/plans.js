@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a device asks of a document whose forms ask only what is drawn (docs/spec/3-documents.md, 3.7, and 4-acceptance.md, 4.5).
- * parts.js loads this module if a document needs it.
+ * What a device asks of a document that has arms, or forms that ask only what is drawn (docs/spec/3-documents.md, 3.7 and 3.10, and
+ * 4-acceptance.md, 4.5). parts.js loads this module if a document needs it.
  */
 
 import { UnknownChoice } from "./errors.js";
@@ -14,7 +14,8 @@ import { questionsOf } from "./survey.js";
  * @typedef {import("./survey.js").Question} Question
  * @typedef {import("./answers.js").Choices} Choices
  * @typedef {[number, number[]]} FormPlan the component and the parts
- * @typedef {FormPlan[]} Plans one for each form, in the order of the document
+ * @typedef {FormPlan[]} Plans one for each form, in the order of the document or of the view
+ * @typedef {Plans | {arm: string, plans: Plans}} Stored as it is stored; with the arm, if there are arms
  */
 
 /** Readers of a form's fields that may be left out. */
@@ -24,13 +25,25 @@ const formsOf = (/** @type {Survey} */ { blocks }) => blocks.filter(({ ask }) =>
 const groupOf = (/** @type {Question} */ { id, box }) => box?.of ?? id;
 const mechanismOf = (/** @type {import("./survey.js").Block} */ { mechanism }) => /** @type {any} */ (mechanism);
 
-/** Return what a plan depends on: mechanisms, and questions without their words, figures, anchors and scores. A later version with the same text keeps the plan. */
-export const formOf = (/** @type {Survey} */ survey) => JSON.stringify(formsOf(survey).map(({ id, parameters, questions }) =>
-  [id, parameters, questions.map(({ id: name, choices, box, ask_if: rule }) => [name, choices.map(({ id: one, role, from }) => [one, role, from]), box && [box.of, box.role], rule])]));
+/**
+ * Return what a plan depends on: the arms as they are written, mechanisms, and questions without their words, figures, anchors and scores.
+ * A later version with the same text keeps the plan.
+ */
+export function formOf(/** @type {Survey} */ survey) {
+  const forms = formsOf(survey).map(({ id, parameters, questions }) =>
+    [id, parameters, questions.map(({ id: name, choices, box, ask_if: rule }) => [name, choices.map(({ id: one, role, from }) => [one, role, from]), box && [box.of, box.role], rule])]);
+  return JSON.stringify(survey.arms ? [survey.arms, forms] : forms);
+}
 
-/** Draw a plan for each form. @returns {Plans} */
-export const draw = (/** @type {Survey} */ survey, /** @type {import("./mechanisms.js").RandomBits} */ bits) =>
-  formsOf(survey).map((form) => mechanismOf(form).plan(bits));
+/** Draw a plan for each form, before them the arm if there are arms. @returns {Stored} */
+export function draw(/** @type {Survey} */ survey, /** @type {import("./mechanisms.js").RandomBits} */ bits) {
+  const arm = survey.arms && /** @type {string} */ (parts.arms.draw(survey, bits)), view = arm ? parts.arms.viewOf(survey, arm) : survey;
+  const plans = formsOf(view).map((form) => mechanismOf(form).plan(bits));
+  return arm ? { arm, plans } : plans;
+}
+
+/** Return the plans of what is stored. */
+export const plansIn = (/** @type {Stored} */ stored) => ("plans" in stored ? stored.plans : stored);
 
 /** Return the questions to ask: all of other blocks, those of the plans' parts, and with each the one that its rule names and all boxes of its group. */
 export function needed(/** @type {Survey} */ survey, /** @type {Plans} */ plans) {
@@ -68,13 +81,21 @@ export class Plan {
   #asked;
   #of;
 
-  constructor(/** @type {Question[]} */ questions, /** @type {Question[]} */ all) {
+  #arm;
+
+  constructor(/** @type {Question[]} */ questions, /** @type {Question[]} */ all, /** @type {string | null} */ arm = null) {
     this.#questions = Object.freeze(questions.map(({ id }) => id));
     this.#asked = new Set(questions.map(groupOf)).size;
     this.#of = new Set(all.map(groupOf)).size;
+    this.#arm = arm;
   }
 
-  /** Ids of the questions to ask, in the order of the document. */
+  /** The arm that is asked, null if there are no arms. */
+  get arm() {
+    return this.#arm;
+  }
+
+  /** Ids of the questions to ask, in the order of the document or of the arm. */
   get questions() {
     return this.#questions;
   }
@@ -84,7 +105,7 @@ export class Plan {
     return this.#asked;
   }
 
-  /** The number of questions of the document. */
+  /** The number of questions of the document or of the arm. */
   get of() {
     return this.#of;
   }

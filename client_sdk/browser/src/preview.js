@@ -15,9 +15,9 @@ const make = (/** @type {string} */ tag, /** @type {object} */ properties = {}, 
 /** Return a preview of the questions in an envelope; throws if its bytes are not an envelope. */
 export function preview(/** @type {string} */ envelope, /** @type {readonly string[]} */ wanted) {
   const bytes = Uint8Array.from(atob(JSON.parse(envelope).payload), (one) => one.charCodeAt(0));
-  const { title, languages, consent, strata = [], blocks, instructed } = JSON.parse(new TextDecoder().decode(bytes));
-  const lang = choose(wanted, languages);
-  // Of forms that ask only what is drawn, nothing is shown before the draw. The boxes of a question are one field.
+  const { title, languages, consent, arms, ...asked } = JSON.parse(new TextDecoder().decode(bytes));
+  const { strata = [], blocks, instructed } = arms ? { blocks: [] } : asked, lang = choose(wanted, languages);
+  // Of arms, and of forms that ask only what is drawn, nothing is shown before the draw. The boxes of a question are one field.
   const own = blocks.flatMap((/** @type {any} */ block) => (block.ask ? [] : block.questions))
     .filter((/** @type {any} */ { box }, /** @type {number} */ i, /** @type {any[]} */ all) => !box || box.of !== all[i - 1]?.box?.of);
   const half = Math.ceil(own.length / 2); // as in the element, the instructed item stands in the middle

@@ -212,11 +212,11 @@ export class Store {
   /**
    * Return the plans of a respondent for a form (plans.js); `make` draws them if there are none for it, after `check` of the earlier
    * charges. Returns undefined if there is already an answer.
-   * @returns {Promise<any[] | undefined>}
+   * @returns {Promise<any>}
    */
   async plan(
     /** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {string} */ form,
-    /** @type {(spent: Sealed[]) => void} */ check, /** @type {() => any[]} */ make,
+    /** @type {(spent: Sealed[]) => void} */ check, /** @type {() => any} */ make,
   ) {
     const place = [names[0], chain, survey];
     await this.backend.run(["answers", "plans"], true, async (rows) => {
@@ -228,7 +228,7 @@ export class Store {
     return this.planned(chain, survey, names, form); // read after the commit: nothing is asked that is not stored durably
   }
 
-  /** Return the stored plans of a respondent for a form. @returns {Promise<any[] | undefined>} */
+  /** Return the stored plans of a respondent for a form. @returns {Promise<any>} */
   async planned(/** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {string} */ form) {
     return (await this.get("plans", [names[0], chain, survey]))?.[form];
   }
@@ -241,7 +241,7 @@ export class Store {
    */
   async seal(
     /** @type {string} */ chain, /** @type {string} */ survey, /** @type {string[]} */ names, /** @type {string} */ form,
-    /** @type {(spent: Sealed[], plans: any[] | undefined) => Sealed} */ make,
+    /** @type {(spent: Sealed[], plans: any) => Sealed} */ make,
   ) {
     let isFirst = false;
     const place = [names[0], chain, survey];

@@ -21,8 +21,10 @@ import { ClockError } from "./errors.js";
  * @typedef {{id: string, questions: Question[], parameters: {kind: string}, mechanism: import("./mechanisms.js").Mechanism, promises: Promised[],
  *   ceiling: Rational | null, ask?: "drawn", restsOnPrior: boolean}} Block ask: the device asks only what it has drawn, see plans.js
  * @typedef {{survey: string, version: number, opens: number, closes: number, expires: number, languages: string[],
- *   title: Words, consent: Words | null, collectUrl: string, strata: Question[], instructed?: Instructed, blocks: Block[],
- *   token: {kind: string, key: string | null} | null, min_reports: number, digest: string, parts: string[]}} Survey parts: those that it needs, see parts.js
+ *   title: Words, consent: Words | null, collectUrl: string, strata: Question[], instructed?: Instructed, arms?: Arms, arm?: string, blocks: Block[],
+ *   token: {kind: string, key: string | null} | null, min_reports: number, digest: string, parts: string[], longest?: number}} Survey
+ *   arm: the arm of which it is the view, see arms.js; parts: those that it needs, see parts.js; longest: bytes of a report, if there are arms
+ * @typedef {{id: string, arms: {id: string, chance: number, strata: string[], blocks: string[]}[]}} Arms
  */
 
 export const CLOCK_SKEW = 600_000;
@@ -33,6 +35,12 @@ export const questionsOf = (/** @type {{blocks: Block[]}} */ { blocks }) => bloc
 
 /** Return the questions that are asked in the clear: the public ones and the instructed item. @returns {Question[]} */
 export const openQuestions = (/** @type {Pick<Survey, "strata" | "instructed">} */ { strata, instructed }) => (instructed ? [...strata, instructed] : strata);
+
+/** Return true if the device draws what it asks before it asks anything. */
+export const isDrawn = (/** @type {Pick<Survey, "arms" | "blocks">} */ { arms, blocks }) => Boolean(arms) || blocks.some(({ ask }) => ask);
+
+/** Return what a report has beside the public answers: the arm that was drawn. @returns {Record<string, string>} */
+export const drawnArm = (/** @type {Pick<Survey, "arms" | "arm">} */ { arms, arm }) => (arms && arm ? { [arms.id]: arm } : {});
 
 /** Return the positions of the choices in the mechanism's form: as they are for a form, otherwise the row of the joint answer, with the last question fastest. */
 export const truthAt = (/** @type {Block} */ { mechanism, questions }, /** @type {number[]} */ positions) =>
@@ -61,12 +69,13 @@ export const reportBytes = (/** @type {Report} */ report, length = 0) => bytesOf
 
 /** Return the length in bytes to which every report on this document is padded. */
 export function reportLength(/** @type {Survey} */ survey) {
+  if (survey.longest) return survey.longest;
   const longest = (/** @type {Question} */ { choices }) => "0".repeat(Math.max(...choices.map(({ id }) => id.length)));
   return reportBytes({
     doc: survey.digest,
     id: "0".repeat(32),
     y: survey.blocks.map((entry) => entry.mechanism.longest),
-    strata: Object.fromEntries(openQuestions(survey).map((q) => [q.id, q === survey.instructed ? "passed" : longest(q)])),
+    strata: { ...Object.fromEntries(openQuestions(survey).map((q) => [q.id, q === survey.instructed ? "passed" : longest(q)])), ...drawnArm(survey) },
     token: survey.token ? "0".repeat(1400) : null,
   }).length;
 }

@@ -114,6 +114,7 @@ export const texts = {
     "made_here": "Der Bericht entsteht hier, auf diesem Gerät; gesendet wird nur, was unten steht.",
     "public_answers": "Diese Antworten werden so gesendet, wie Sie sie geben, ohne Zufall: {questions}",
     "instructed": "Ein Punkt, „{question}“, verlangt eine bestimmte Antwort. Gesendet wird nur, ob Sie sie gewählt haben, und das ohne Zufall. Daran zeigt sich, wie viele Leute antworten, ohne zu lesen.",
+    "arms": "Diese Umfrage hat {n} Fassungen. Ihr Gerät lost eine davon aus, bevor es etwas fragt, und der Bericht nennt sie. Alles, was hier steht, gilt für die Fassung „{arm}“.",
     "anchor": "Wie alle Leute zusammen auf „{question}“ antworten, ist vorher bekannt ({source}). Daran zeigt sich, wie viele Leute aufs Geratewohl antworten; daran, wie Ihre Antwort gesendet wird, ändert es nichts.",
     "repeated": "Die Frage „{question}“ wird ein zweites Mal gestellt. Ob beide Antworten gleich sind, zeigt, wie viele Leute aufs Geratewohl antworten; daran, wie Ihre Antworten gesendet werden, ändert es nichts.",
     "invite": "Ihre Einladung wird unverändert mitgesendet: Wer sie ausgegeben hat, kann daran erkennen, welches Zufallsergebnis von Ihnen ist.",

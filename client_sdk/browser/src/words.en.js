@@ -114,6 +114,7 @@ export const texts = {
     "made_here": "The report is made here, on this device; nothing is sent except what is listed below.",
     "public_answers": "These answers are sent as you give them, not randomised: {questions}",
     "instructed": "One item, “{question}”, asks for one given choice. Only whether you chose it is sent, as it is, not randomised. It shows how many people answer without reading.",
+    "arms": "This survey has {n} versions. Your device draws one of them at random before it asks anything, and the report names it. All that is said here is about the version “{arm}”.",
     "anchor": "How all people together answer “{question}” is known beforehand ({source}). This shows how many people answer at random; it changes nothing about how your answer is sent.",
     "repeated": "“{question}” is asked a second time. Whether both answers are the same shows how many people answer at random; it changes nothing about how your answers are sent.",
     "invite": "Your invitation is sent with the report, unchanged. The person who handed it out can tell from it which random result is yours.",

@@ -114,6 +114,7 @@ export const texts = {
     "made_here": "El informe se hace aquí, en este dispositivo; no se envía nada más que lo que figura abajo.",
     "public_answers": "Estas respuestas se envían tal como usted las da, sin azar: {questions}",
     "instructed": "Un punto, «{question}», pide una respuesta determinada. Solo se envía el dato de si usted la eligió o no, tal cual, sin azar. Muestra cuántas personas responden sin leer.",
+    "arms": "Esta encuesta tiene {n} versiones. Su dispositivo sortea una antes de preguntar nada, y el informe la nombra. Todo lo que se dice aquí se refiere a la versión «{arm}».",
     "anchor": "Se sabe de antemano cómo responde la gente en su conjunto a «{question}» ({source}). Eso muestra cuántas personas responden al azar y no cambia nada en la forma en que se envía su respuesta.",
     "repeated": "La pregunta «{question}» se hace una segunda vez. Que las dos respuestas coincidan o no muestra cuántas personas responden al azar y no cambia nada en la forma en que se envían sus respuestas.",
     "invite": "Su invitación se envía sin cambios con el informe: quien la entregó puede reconocer en ella qué resultado aleatorio es el suyo.",

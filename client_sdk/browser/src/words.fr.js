@@ -114,6 +114,7 @@ export const texts = {
     "made_here": "Le rapport est établi ici, sur cet appareil ; rien n’est envoyé en dehors de ce qui figure ci-dessous.",
     "public_answers": "Ces réponses sont envoyées telles que vous les donnez, sans tirage au hasard : {questions}",
     "instructed": "Un élément, « {question} », demande un choix précis. Seul le fait que vous l’ayez choisi ou non est envoyé, tel quel, sans tirage au hasard. Cela montre combien de personnes répondent sans lire.",
+    "arms": "Cette enquête a {n} versions. Votre appareil en tire une au hasard avant toute question, et le rapport la nomme. Tout ce qui est dit ici concerne la version « {arm} ».",
     "anchor": "On sait d’avance comment l’ensemble des gens répond à « {question} » ({source}). Cela montre combien de personnes répondent au hasard, et ne change rien à la façon dont votre réponse est envoyée.",
     "repeated": "La question « {question} » est posée une seconde fois. Que les deux réponses soient identiques ou non montre combien de personnes répondent au hasard, et ne change rien à la façon dont vos réponses sont envoyées.",
     "invite": "Votre invitation est envoyée telle quelle avec le rapport : la personne qui l’a remise peut y reconnaître quel résultat aléatoire est le vôtre.",

@@ -114,6 +114,7 @@ export const texts = {
     "made_here": "Il rapporto si crea qui, su questo dispositivo; non si invia altro che quanto elencato sotto.",
     "public_answers": "Queste risposte si inviano così come lei le dà, senza sorteggio: {questions}",
     "instructed": "Una voce, «{question}», chiede una scelta precisa. Si invia solo l’informazione se l’ha fatta o no, così com’è, senza sorteggio. Mostra quante persone rispondono senza leggere.",
+    "arms": "Questo sondaggio ha {n} versioni. Il suo dispositivo ne estrae una a caso prima di chiedere qualsiasi cosa, e il rapporto la nomina. Tutto ciò che è detto qui riguarda la versione «{arm}».",
     "anchor": "Si sa già in anticipo come risponde l’insieme delle persone a «{question}» ({source}). Questo mostra quante persone rispondono a caso e non cambia nulla nel modo in cui si invia la sua risposta.",
     "repeated": "La domanda «{question}» viene posta una seconda volta. Il fatto che le due risposte siano uguali o no mostra quante persone rispondono a caso e non cambia nulla nel modo in cui si inviano le sue risposte.",
     "invite": "Il suo invito si invia invariato con il rapporto: chi l’ha consegnato può riconoscere quale risultato casuale è il suo.",

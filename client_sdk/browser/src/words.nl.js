@@ -114,6 +114,7 @@ export const texts = {
     "made_here": "Het bericht wordt hier gemaakt, op dit apparaat; er wordt niets verstuurd behalve wat hieronder staat.",
     "public_answers": "Deze antwoorden worden verstuurd zoals u ze geeft, zonder loting: {questions}",
     "instructed": "Eén onderdeel, “{question}”, vraagt om één bepaalde keuze. Alleen of u die hebt gemaakt, wordt verstuurd, ongewijzigd, zonder loting. Het laat zien hoeveel mensen antwoorden zonder te lezen.",
+    "arms": "Deze enquête heeft {n} versies. Uw apparaat loot er één van voordat het iets vraagt, en het rapport noemt die. Alles wat hier staat, gaat over de versie ‘{arm}’.",
     "anchor": "Hoe alle mensen samen op “{question}” antwoorden, is vooraf bekend ({source}). Dat laat zien hoeveel mensen zomaar iets antwoorden; het verandert niets aan de manier waarop uw antwoord wordt verstuurd.",
     "repeated": "De vraag “{question}” wordt een tweede keer gesteld. Of beide antwoorden gelijk zijn, laat zien hoeveel mensen zomaar iets antwoorden; het verandert niets aan de manier waarop uw antwoorden worden verstuurd.",
     "invite": "Uw uitnodiging wordt onveranderd meegestuurd: wie haar heeft uitgedeeld, kan eraan zien welke toevallige uitkomst van u is.",

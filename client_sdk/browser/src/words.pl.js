@@ -120,6 +120,7 @@ export const texts = {
     "made_here": "Raport powstaje tutaj, na tym urządzeniu; nie wysyła się niczego poza tym, co podano niżej.",
     "public_answers": "Te odpowiedzi są wysyłane tak, jak je podasz, bez losowania: {questions}",
     "instructed": "Jedna pozycja, „{question}”, prosi o wybranie wskazanej odpowiedzi. Wysyłana jest tylko informacja, czy ją wybrano, bez zmian i bez losowania. Pokazuje to, ile osób odpowiada bez czytania.",
+    "arms": "Ta ankieta ma kilka wersji ({n}). Urządzenie losuje jedną z nich, zanim o cokolwiek zapyta, a raport ją wymienia. Wszystko, co tu napisano, dotyczy wersji „{arm}”.",
     "anchor": "Z góry wiadomo, jak na „{question}” odpowiadają wszyscy ludzie razem ({source}). Pokazuje to, ile osób odpowiada na chybił trafił, i nie zmienia niczego w tym, jak wysyłana jest twoja odpowiedź.",
     "repeated": "Pytanie „{question}” pada drugi raz. To, czy obie odpowiedzi są takie same, pokazuje, ile osób odpowiada na chybił trafił, i nie zmienia niczego w tym, jak wysyłane są twoje odpowiedzi.",
     "invite": "Twoje zaproszenie jest wysyłane z raportem bez zmian: kto je wydał, może po nim poznać, który losowy wynik jest twój.",

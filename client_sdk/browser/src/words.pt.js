@@ -114,6 +114,7 @@ export const texts = {
     "made_here": "O relatório é feito aqui, neste aparelho; nada é enviado além do que está listado abaixo.",
     "public_answers": "Estas respostas são enviadas como você as dá, sem sorteio: {questions}",
     "instructed": "Um item, “{question}”, pede uma escolha determinada. É enviada apenas a informação sobre se você a fez ou não, tal como é, sem sorteio. Isso mostra quantas pessoas respondem sem ler.",
+    "arms": "Este inquérito tem {n} versões. O seu dispositivo sorteia uma delas antes de perguntar seja o que for, e o relatório diz qual. Tudo o que aqui se diz refere-se à versão «{arm}».",
     "anchor": "Já se sabe de antemão como o conjunto das pessoas responde a “{question}” ({source}). Isso mostra quantas pessoas respondem ao acaso e não muda nada na forma como a sua resposta é enviada.",
     "repeated": "A pergunta “{question}” é feita uma segunda vez. O fato de as duas respostas serem iguais ou não mostra quantas pessoas respondem ao acaso e não muda nada na forma como as suas respostas são enviadas.",
     "invite": "O seu convite é enviado sem alteração com o relatório: quem o entregou pode reconhecer nele qual resultado aleatório é o seu.",

@@ -114,6 +114,7 @@ export const texts = {
     "made_here": "Rapor burada, bu cihazda hazırlanır; aşağıda yazılanlar dışında hiçbir şey gönderilmez.",
     "public_answers": "Bu yanıtlar verdiğiniz gibi, rastgeleleştirilmeden gönderilir: {questions}",
     "instructed": "Bir madde, “{question}”, belirli bir seçeneği ister. Yalnızca onu seçip seçmediğiniz, olduğu gibi, rastgeleleştirilmeden gönderilir. Bu, kaç kişinin okumadan yanıtladığını gösterir.",
+    "arms": "Bu anketin {n} sürümü var. Cihazınız bir şey sormadan önce bunlardan birini rastgele seçer ve rapor bunu belirtir. Burada söylenenlerin hepsi “{arm}” sürümüyle ilgilidir.",
     "anchor": "Bütün insanların birlikte “{question}” sorusunu nasıl yanıtladığı önceden bilinir ({source}). Bu, kaç kişinin gelişigüzel yanıtladığını gösterir; yanıtınızın nasıl gönderildiğini hiç değiştirmez.",
     "repeated": "“{question}” sorusu ikinci kez sorulur. İki yanıtın aynı olup olmaması kaç kişinin gelişigüzel yanıtladığını gösterir; yanıtlarınızın nasıl gönderildiğini hiç değiştirmez.",
     "invite": "Davetiniz raporla birlikte değiştirilmeden gönderilir: onu dağıtan kişi, hangi rastgele sonucun size ait olduğunu ondan anlayabilir.",

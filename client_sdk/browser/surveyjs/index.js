@@ -33,6 +33,7 @@ export async function protect(model, link, options = {}) {
   if (options.enabled === false) return disabled(model, release);
   const client = await Client.open(link, options.client);
   try {
+    if (client.survey.arms) throw new FormMismatch(["it has arms, and a form can show only one of them"]);
     const isDrawn = client.survey.blocks.some(({ ask }) => ask);
     const { pairs, warnings, faults } = assign(model, [...client.questions, ...openQuestions(client.survey)], options.map ?? {}, isDrawn);
     if (faults.length) throw new FormMismatch(faults);

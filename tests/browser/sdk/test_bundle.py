@@ -23,14 +23,14 @@ SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # Bytes that a page loads, with each file compressed by gzip -9, as stated in docs/browser.md.
 LIMITS = {
-    "core": 20_600,
-    "core and all that a survey may ask for": 37_300,
-    "index": 42_500,
-    "element": 51_000,
+    "core": 21_100,
+    "core and all that a survey may ask for": 39_100,
+    "index": 43_100,
+    "element": 51_700,
 }
 LATER = {
     f"{name}.js"
-    for name in "log rare kinds ways tokens memory respondents budget verifier agreement plans".split()
+    for name in "log rare kinds ways tokens memory respondents budget verifier agreement plans arms".split()
 }
 
 CHECKS = {"core.js", "verifier.js"}

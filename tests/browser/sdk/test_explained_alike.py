@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explanations of surveys: both SDKs produce the same text in every language."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from frankly_protocol import canonical
 from frankly_protocol.audit import Claim
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
@@ -25,7 +27,7 @@ from tests.browser.sdk.wire import program
 from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS_ALWAYS, asked, form
 from tests.frankly_protocol.audit.definitions import LARGE_FORMS
 from tests.frankly_protocol.every_kind import form_block
-from tests.frankly_protocol.samples import ldp_block, question, survey
+from tests.frankly_protocol.samples import armed, ldp_block, question, survey
 from tests.frankly_sdk.fakes import payable_survey
 from tests.frankly_sdk.test_explained_levels import ONE_SIDED
 from tests.frankly_sdk.texts import BAD as BAD_TEXTS
@@ -68,6 +70,37 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
             level = policy.level(document)
             budget = policy.budget(document, level, [], is_answered=False) if preview else None
             assert explanation == str(explain(document, level, keys, None, budget))
+
+
+@pytest.mark.parametrize(
+    "language",
+    [t if t in ("en", "ar") else pytest.param(t, marks=pytest.mark.full_only) for t in EXPLAINED],
+)
+def test_arms_are_explained_in_the_same_words(page: Page, language: str) -> None:
+    body = json.loads(armed().payload()) | {"languages": [language]}
+    document = SurveyDocument.parse(canonical.dumps(_spoken(body, language)))
+    payload, keys, policy = document.payload().decode(), ("0123456789abcdef" * 4,), Policy()
+    views = document.views
+    request = {
+        "payloads": [payload] * len(views),
+        "arms": list(views),
+        "keys": keys,
+        "language": language,
+    }
+    expected = [str(explain(view, policy.level(view), keys, language)) for view in views.values()]
+    assert page.evaluate(EXPLAIN, request) == expected
+    assert len(set(expected)) == len(views)
+
+
+def _spoken(value: Any, language: str) -> Any:
+    """Return a document whose English texts are texts in another language."""
+    if isinstance(value, list):
+        return [_spoken(one, language) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"en"}:
+        return {language: value["en"]}
+    return {name: _spoken(one, language) for name, one in value.items()}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from frankly_protocol.audit import Charge, report_level
+from frankly_protocol.audit import Charge, largest_level
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_sdk import Policy, PolicyRefused
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("shared_page")
 
 def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
     """Return the level of the whole report, with every ratio as a pair of numbers."""
-    level = report_level(document, cap)
+    level = largest_level(document.versions, cap)
     return {
         "secrets": [
             [

@@ -42,6 +42,7 @@ from tests.frankly_protocol.mechanisms import test_agreement
 from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, keys_document, put, sealed, survey
 from tests.frankly_protocol.trust import edwards
 from tests.frankly_protocol.trust.samples import role
+from tests.vectors.from_plans import documents as asking_documents
 
 pytestmark = pytest.mark.usefixtures("shared_page")
 STRATIFIED = reports.stratified()
@@ -205,6 +206,39 @@ def test_mutated_forms_get_the_same_verdict_from_both_sdks(page: Page, full: boo
     assert expected[: len(originals)] == [None] * len(originals)
     assert sum(".components" in (one[1] or "") for one in expected if one) > 20
     assert None in expected[len(originals) :]
+
+
+def with_other_arms(payload: bytes, random: Random) -> bytes:
+    """Return a document of which one or two arms ask other blocks or public questions, or another order."""
+    body = json.loads(payload)
+    for _ in range(random.choice([1, 1, 2])):
+        arm, name = random.choice(body["arms"]["arms"]), random.choice(["blocks", "strata"])
+        known = [one["id"] for one in body[name]]
+        arm[name] = random.choice(
+            [
+                random.sample(known, random.randint(0, len(known))),
+                random.choices([*known, "region"], k=random.randint(0, 3)),
+            ]
+        )
+    if random.random() < 0.3:
+        random.choice([body["blocks"], body["strata"], body["arms"]["arms"]]).reverse()
+    return canonical.dumps(body)
+
+
+def test_mutated_arms_get_the_same_verdict_from_both_sdks(page: Page, full: bool) -> None:
+    random = Random(13)
+    originals = [one.payload() for one in asking_documents().values() if one.arms]
+    payloads = originals + [
+        random.choice([mutated, with_other_arms])(random.choice(originals), random)
+        for _ in range(10_000 if full else 400)
+    ]
+    expected = verdicts(page, [sealed(payload) for payload in payloads])
+    assert expected[: len(originals)] == [None] * len(originals)
+    fields = [one and one[1] for one in expected[len(originals) :]]
+    assert fields.count(None) > 20
+    assert {"arms.arms", "arms.arms[0].blocks", "arms.arms[1].strata", "blocks", "stress"} <= set(
+        fields
+    )
 
 
 ONES, ZEROS = [1] * 4, [0] * 4

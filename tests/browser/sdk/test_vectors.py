@@ -128,12 +128,19 @@ def test_log(page: Page) -> None:
 
 def test_plans(page: Page) -> None:
     vectors, outcomes = run(page, "plans")
-    of = {case["name"]: case["of"] for case in vectors["documents"]}
+    of = {
+        (case["name"], arm): numbers["of"]
+        for case in vectors["documents"]
+        for arm, numbers in case.get("arms", {None: case}).items()
+    }
     assert outcomes["documents"] == [case["digest"] for case in vectors["documents"]]
     for case, found in zip(vectors["plans"], outcomes["plans"], strict=True):
         expected = {name: case[name] for name in ("questions", "asked", "chosen", "y")}
-        plan = list(case["plan"].values())
-        assert found == expected | {"plan": plan, "of": of[case["document"]], "left": 0}
+        arm = case.get("arm")
+        expected |= {"plan": list(case["plan"].values()), "arm": arm, "left": 0}
+        # The ids in the report beside the symbols, and after that of the arms the arm.
+        expected["open"] = [*case.get("strata", ()), *([] if arm is None else [arm])]
+        assert found == expected | {"of": of[case["document"], arm]}
     for case, found in zip(vectors["answers"], outcomes["answers"], strict=True):
         assert found == [case["chosen"], case["code"], case["field"]], case
     payloads = {case["name"]: case["payload"] for case in vectors["documents"]}

@@ -45,8 +45,8 @@ async (given) => {
     plan: async () => {
       const client = await Client.open(given.link, options);
       try {
-        const {questions, asked, of} = await client.plan();
-        return {questions, asked, of};
+        const {questions, asked, of, arm} = await client.plan();
+        return {questions, asked, of, ...(arm && {arm})};
       } finally {
         client.close();
       }

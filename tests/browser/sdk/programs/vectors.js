@@ -59,7 +59,8 @@ async ({file, vectors}) => {
         documents.requireAllPrivate(survey);
         out.documents.push(survey.digest);
       }
-      const {draw, needed, partly, only, Plan} = await import("/sdk/plans.js"), {settled} = await import("/sdk/answers.js");
+      const {draw, needed, partly, only, plansIn, Plan} = await import("/sdk/plans.js"), {settled} = await import("/sdk/answers.js");
+      const {viewOf} = await import("/sdk/arms.js");
       const tapeOf = (bits) => {
         const tape = bits.map(([size, value]) => [size, BigInt("0x" + value)]);
         return [tape, (size) => {
@@ -73,13 +74,15 @@ async ({file, vectors}) => {
         try { return [only(settled(given, survey_.questionsOf(survey), partly), needed(survey, plans)), null, null]; } catch (e) { return [null, e.code ?? String(e), e.field ?? null]; }
       };
       for (const {document, bits, given, rest} of v.plans) {
-        const survey = surveys[document], [tape, read] = tapeOf(bits), plans = draw(survey, read), asked = needed(survey, plans);
-        const {questions, asked: number, of} = new Plan(asked, survey_.questionsOf(survey)), [chosen] = fit(survey, given, plans), [left, more] = tapeOf(rest), drawn = [...plans];
+        const whole = surveys[document], [tape, read] = tapeOf(bits), stored = draw(whole, read), plans = plansIn(stored);
+        const survey = whole.arms ? viewOf(whole, stored.arm) : whole, asked = needed(survey, plans);
+        const {questions, asked: number, of, arm} = new Plan(asked, survey_.questionsOf(survey), survey.arm), [chosen] = fit(survey, given, plans), [left, more] = tapeOf(rest), drawn = [...plans];
         const y = survey.blocks.map(({mechanism, questions: own, ask}) => {
           const positions = own.map(({id, choices}) => choices.findIndex((choice) => choice.id === chosen[id]));
           return mechanism.sample(mechanism.kind === "agreement" ? positions : positions.reduce((row, x, i) => row * own[i].choices.length + x, 0), more, ask && drawn.shift());
         });
-        out.plans.push({plan: plans, questions, asked: number, of, chosen, y, left: tape.length + left.length});
+        const open = [...survey_.openQuestions(survey).map(({id}) => id), ...Object.entries(survey_.drawnArm(survey)).flat()];
+        out.plans.push({plan: plans, questions, asked: number, of, chosen, y, left: tape.length + left.length, arm, open});
       }
       for (const {plan, given} of v.answers) out.answers.push(fit(surveys["rules and boxes"], given, Object.values(plan)));
       return out;
