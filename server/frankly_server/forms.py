@@ -14,15 +14,16 @@ from itertools import product
 from math import comb, lcm, prod
 from typing import Any, Final, TypeVar
 
-from frankly_protocol.audit import stated_ceiling
-from frankly_protocol.blocks import Block
+from frankly_protocol.audit import Claim, stated_ceiling
+from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, Mechanism
 from frankly_protocol.mechanisms.agreement import Component, Pool
-from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS, MIN_BITS
 from frankly_protocol.mechanisms.radix import digits_of, number_of
 from frankly_protocol.problems import Problem
+from frankly_protocol.promises import Promise
 
 _MOST_CACHED: Final = 64
 _Value = TypeVar("_Value")
@@ -37,11 +38,11 @@ def once_per_document(
     @wraps(compute)
     def cached(document: SurveyDocument) -> _Value:
         # Two threads may both compute a result; the results are equal, so no lock is needed.
-        value = cache.get(document.digest)
+        value = cache.get(document.key)
         if value is None:
             if len(cache) >= _MOST_CACHED:
                 cache.clear()
-            value = cache[document.digest] = compute(document)
+            value = cache[document.key] = compute(document)
         return value
 
     return cached
@@ -154,9 +155,52 @@ def chance_shown(form: AgreementMechanism, parts: Sequence[int]) -> Fraction:
 def counted_blocks(document: SurveyDocument) -> tuple[Block, ...]:
     """Return the blocks that are counted: every block and, after an agreement block, its parts.
 
-    Of the agreement block itself, only the number of reports is counted.
+    Of the agreement block itself, only the number of reports is counted. The questions that an arm
+    asks in the clear follow all others. document : without arms, or the view of an arm.
     """
-    return tuple(unit for block in document.blocks for unit in (block, *part_blocks(block)))
+    blocks = (*document.blocks, *clear_blocks(document))
+    return tuple(unit for block in blocks for unit in (block, *part_blocks(block)))
+
+
+@once_per_document
+def clear_blocks(document: SurveyDocument) -> tuple[Block, ...]:
+    """Return a block for each question that an arm asks in the clear and another one protects.
+
+    Estimates compare both, so its answers are counted like symbols that are sent unchanged, and not
+    as strata: a batch of the few with a rare answer would have to wait, and the share of the others
+    would be too large. Of an arm without blocks these are all its public questions.
+    """
+    if document.whole is None:
+        return ()
+    views = document.whole.views.values()
+    protected = {_answers_of(one) for view in views for one in view.questions.values()}
+    return tuple(
+        _clear(question)
+        for question in document.strata
+        if (not document.blocks or _answers_of(question) in protected)
+        and len(question.choices) <= MAX_ANSWERS
+    )
+
+
+def cell_questions(document: SurveyDocument) -> tuple[Question, ...]:
+    """Return the public questions whose answers divide reports into cells, or strata."""
+    clear = {block.id for block in clear_blocks(document)}
+    return tuple(question for question in document.strata if question.id not in clear)
+
+
+def _answers_of(question: Question) -> tuple[str, ...]:
+    return (question.id, *(choice.id for choice in question.choices))
+
+
+def _clear(question: Question) -> Block:
+    n = len(question.choices)
+    D = 1 << MIN_BITS
+    unchanged = DenseMechanism(
+        MIN_BITS, tuple(tuple(D * (x == y) for y in range(n)) for x in range(n))
+    )
+    # Nothing is promised.
+    promise = Promise(Claim("ldp", None))
+    return Block(question.id, (question,), unchanged, (promise,), (1,) * n, None, "unchanged", None)
 
 
 def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:
@@ -167,6 +211,29 @@ def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:
         else (part, Fraction(1))
         for part in counted_blocks(document)
         if not isinstance(mechanism := part.mechanism, AgreementMechanism)
+    ]
+
+
+def estimated_in_arms(document: SurveyDocument) -> list[tuple[str, Block, Fraction]]:
+    """Return the blocks that can be estimated, each with its arm and the share of reports that show it.
+
+    The arm is "" without arms, and for a block that every arm has.
+    """
+    arms = document.arms
+    if arms is None or not document.views:
+        return [("", block, share) for block, share in estimated_blocks(document)]
+    first, *others = arms.arms
+    common = set(first.blocks).intersection(*(arm.blocks for arm in others))
+    found = [
+        ("", block, share)
+        for block, share in estimated_blocks(document.views[first.id])
+        if block.id in common
+    ]
+    return found + [
+        (arm.id, block, share * arm.share)
+        for arm in arms.arms
+        for block, share in estimated_blocks(document.views[arm.id])
+        if block.id not in common
     ]
 
 

@@ -11,7 +11,13 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.counts import counts_answer, requested_blocks
 from frankly_server.analysis.counts_request import CountsQuery
-from frankly_server.analysis.reading import received, replayed, with_periods, with_tables
+from frankly_server.analysis.reading import (
+    beside_each_other,
+    received,
+    replayed,
+    with_periods,
+    with_tables,
+)
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import encode, estimates_json, needed
 from frankly_server.store import Database, DocumentRow, Transaction
@@ -40,21 +46,19 @@ class Analysis:
         # One read transaction: counts and releases come from one snapshot even while a release
         # runs.
         with self._database.reading("estimates") as tx:
-            rows = _published(tx, survey_id)
-            documents = [received(tx, row) for row in rows]
+            rows = [(row, one) for row in _published(tx, survey_id) for one in received(tx, row)]
+            documents = [one for _, one in rows]
             joint_blocks = needed(documents, request)
             documents = [
-                with_tables(tx, row, document, joint_blocks[row.digest])
-                if row.digest in joint_blocks
-                else document
-                for row, document in zip(rows, documents, strict=True)
+                with_tables(tx, row, one, joint_blocks[one.key]) if one.key in joint_blocks else one
+                for row, one in rows
             ]
             if request.is_dated:
                 documents = [
                     with_periods(tx, row, document, request)
-                    for row, document in zip(rows, documents, strict=True)
+                    for (row, _), document in zip(rows, documents, strict=True)
                 ]
-        return estimates_json(survey_id, documents, request)
+        return estimates_json(survey_id, beside_each_other(documents), request)
 
     def counts(self, survey_id: str, **fields: Any) -> dict[str, Any]:
         """Return released counts of noisy symbols by stratum, with the mechanisms (spec 8.11).
@@ -68,22 +72,26 @@ class Analysis:
         """
         query = CountsQuery.from_json(fields)
         with self._database.reading("counts") as tx:
-            rows = _published(tx, survey_id)
-            documents = [received(tx, row, only_counts=True) for row in rows]
+            rows = [
+                (row, one)
+                for row in _published(tx, survey_id)
+                for one in received(tx, row, only_counts=True)
+            ]
+            documents = [one for _, one in rows]
             positions = requested_blocks(documents, query)
             documents = [
                 with_tables(
                     tx,
                     row,
                     document,
-                    [blocks for blocks in positions.get(row.digest, ()) if len(blocks) > 1],
+                    [blocks for blocks in positions.get(document.key, ()) if len(blocks) > 1],
                 )
-                for row, document in zip(rows, documents, strict=True)
+                for row, document in rows
             ]
             if query.is_dated:
                 documents = [
                     with_periods(tx, row, document, query)
-                    for row, document in zip(rows, documents, strict=True)
+                    for (row, _), document in zip(rows, documents, strict=True)
                 ]
         return counts_answer(survey_id, documents, positions, query)
 
@@ -109,14 +117,19 @@ class Analysis:
                 for document in inputs["documents"]
             }
             with self._database.reading("replay") as tx:
-                rows = [_stored(tx, digest) for digest in releases]
-                documents = [Received.of(row.envelope, {}, releases[row.digest]) for row in rows]
-                joint_blocks = needed(documents, request)
-                documents = [
-                    replayed(tx, row, document, joint_blocks.get(row.digest, ()), request)
-                    for row, document in zip(rows, documents, strict=True)
+                rows = [
+                    (row, one)
+                    for row in (_stored(tx, digest) for digest in releases)
+                    for one in Received.of(row.envelope, releases[row.digest])
                 ]
-            return encode(estimates_json(str(result["survey"]), documents, request))
+                joint_blocks = needed([one for _, one in rows], request)
+                documents = [
+                    replayed(tx, row, one, joint_blocks.get(one.key, ()), request)
+                    for row, one in rows
+                ]
+            return encode(
+                estimates_json(str(result["survey"]), beside_each_other(documents), request)
+            )
         except InvalidInput:
             raise
         # `result` is a file from the user, so any other error means that it was changed.

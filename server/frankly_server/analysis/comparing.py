@@ -115,7 +115,9 @@ def _comparisons(
     slopes = _slopes(samples, scores, compared.over)
     return {
         "question": table.id,
-        "documents": list(dict.fromkeys(one for sample in samples for one in sample.digests)),
+        "documents": list(
+            dict.fromkeys(slot.partition(" ")[0] for sample in samples for slot in sample.slots)
+        ),
         "over": compared.over,
         "within": compared.within,
         "groups": [{"by": sample.name, "n": sample.n} for sample in samples],

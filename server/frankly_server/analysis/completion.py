@@ -44,6 +44,7 @@ def _completion_json(
     head = {
         "document": document.digest,
         "version": document.version,
+        **({} if document.arm is None else {"arm": document.arm}),
         "block": block.id,
         "ask": "drawn" if block.asks_drawn else "all",
         "n": n,

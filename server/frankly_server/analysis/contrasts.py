@@ -47,13 +47,14 @@ class Sample:
     """Reports of one group, with their estimates.
 
     id : the value of `by`. name : the label, such as `region=north`. rows : rows by choice.
-    parts, digests : one per document. spans : positions of each choice's targets, two for a ratio.
+    parts, slots : one per document or arm; parts of one slot have the same shares if groups do not
+    differ. spans : positions of each choice's targets, two for a ratio.
     """
 
     id: str
     name: str
     parts: Sequence[Part]
-    digests: Sequence[str]
+    slots: Sequence[str]
     pooled: Pooled
     rows: Mapping[str, Mapping[str, Any]]
     spans: Mapping[str, Sequence[int]]
@@ -253,7 +254,7 @@ def null_shares(samples: Sequence[Sample]) -> list[list[FloatArray]] | None:
     versions, which may differ, so the parts of each document have the same shares.
     """
     one_each = all(len(sample.parts) == 1 for sample in samples)
-    keys = [["" if one_each else digest for digest in sample.digests] for sample in samples]
+    keys = [["" if one_each else slot for slot in sample.slots] for sample in samples]
     slots: dict[str, list[tuple[Part, Evidence]]] = {}
     for sample, part_keys in zip(samples, keys, strict=True):
         for key, part, evidence in zip(part_keys, sample.parts, sample.evidence, strict=True):

@@ -28,11 +28,12 @@ class CellCounts:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A document with its counts (cells) by key.
+    """A document, or the view of one of its arms, with its counts (cells) by key.
 
     release : number (1, 2, …) of the newest release in the cells; 0 if there is none. batches : the
     batches in the cells, of a document with an instructed item. failures : cells of reports that are
-    known to have failed it, and that other cells count too.
+    known to have failed it, and that other cells count too. beside : numbers of reports in other arms,
+    by stratum and period.
     """
 
     document: SurveyDocument
@@ -40,11 +41,23 @@ class Received:
     release: int
     batches: tuple[ReleasedBatch, ...] = ()
     failures: Mapping[Blocks, CellCounts] = field(default_factory=dict)
+    beside: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, envelope: bytes, cells: Mapping[Key, CellCounts], release: int) -> "Received":
-        """Return the document in an envelope, with these cells."""
-        return cls(SurveyDocument.from_envelope(envelope), cells, release)
+    def of(cls, envelope: bytes, release: int) -> "tuple[Received, ...]":
+        """Return the document in an envelope, or the view of each of its arms, without cells."""
+        document = SurveyDocument.from_envelope(envelope)
+        return tuple(cls(version, {}, release) for version in document.versions)
+
+    @property
+    def key(self) -> str:
+        """Name of the document, or of its view, in mappings."""
+        return self.document.key
+
+    def holds(self, stratum: str) -> bool:
+        """Return True if reports of this stratum are reports of this arm; always without arms."""
+        arms = self.document.arms
+        return arms is None or _choice(stratum, arms.id) == self.document.arm
 
     def with_cells(self, cells: Mapping[Key, CellCounts]) -> "Received":
         """Return a copy with further cells; a cell with an existing key is replaced."""
@@ -64,7 +77,8 @@ class Received:
         """Return a copy with its batches; without an instructed item nothing needs them."""
         if self.document.instructed is None:
             return self
-        return replace(self, batches=tuple(b for b in batches if b.release <= self.release))
+        own = (b for b in batches if b.release <= self.release and self.holds(b.stratum))
+        return replace(self, batches=tuple(own))
 
     def failed(self, key: Key) -> bool:
         """Return True if the reports of a cell are known to have failed the instructed item."""
@@ -80,12 +94,22 @@ class Received:
             and (by is None or _choice(stratum, by) == choice)
         ]
 
+    def others(self, by: str | None, choice: str | None, period: str) -> int:
+        """Return the number of reports of other arms within a group of reports."""
+        arms = self.document.arms
+        return sum(
+            n
+            for (stratum, of_period), n in self.beside.items()
+            if of_period == period
+            and (by is None or (arms and by == arms.id) or _choice(stratum, by) == choice)
+        )
+
     def periods(self, blocks: Blocks) -> set[str]:
         """Return the periods in which these blocks have reports, without `ALL_TIME`."""
         return {period for key_blocks, _, period in self.cells if key_blocks == blocks} - {ALL_TIME}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document's digest and newest release, which identify its batches."""
+        """Return the document's digest and newest release, which identify its batches, of all arms."""
         return {"digest": self.document.digest, "release": self.release}
 
 

@@ -36,7 +36,7 @@ MAX_COUNTS: Final = 1_000_000
 Group = tuple[str, ...]
 """Answers to the questions of `CountsQuery.by`, in the same order."""
 Positions = Mapping[str, Sequence[Blocks]]
-"""Document digest → positions of the blocks of each part."""
+"""`Received.key` → positions of the blocks of each part."""
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ def requested_blocks(documents: Sequence[Received], query: CountsQuery) -> Posit
         )
     if query.questions is None:
         return {
-            source.document.digest: [
+            source.key: [
                 (i,)
                 for i, _ in estimable_blocks(source.document)
                 if Layout.of(source.document).covers((i,))
@@ -76,7 +76,7 @@ def requested_blocks(documents: Sequence[Received], query: CountsQuery) -> Posit
         if set(query.questions) <= questions.keys():
             blocks = blocks_of(source.document, [questions[name] for name in query.questions])
             if blocks is not None:
-                positions[source.document.digest] = [blocks]
+                positions[source.key] = [blocks]
     if not positions:
         raise InvalidInput(
             Problem.TARGETS_INVALID,
@@ -84,7 +84,7 @@ def requested_blocks(documents: Sequence[Received], query: CountsQuery) -> Posit
             "questions",
         )
     for source in documents:
-        for blocks in positions.get(source.document.digest, ()):
+        for blocks in positions.get(source.key, ()):
             _require_counted(source.document, blocks, query)
     return positions
 
@@ -99,7 +99,7 @@ def counts_answer(
     newest = documents[-1].document
     remaining, parts = MAX_COUNTS, []
     for source in documents:
-        grouped = _by_group(source, positions.get(source.document.digest, ()), query)
+        grouped = _by_group(source, positions.get(source.key, ()), query)
         for blocks, groups in grouped.items():
             body, size = _part_json(source, blocks, groups, query, remaining)
             # All parts share one limit, because one response holds them all.
@@ -223,6 +223,7 @@ def _part_json(
     body: dict[str, Any] = {
         "document": document.digest,
         "version": document.version,
+        **({} if document.arm is None else {"arm": document.arm}),
         "release": source.release,
         "block": " × ".join(dict.fromkeys(block.id for block in part.blocks)),
         "questions": [_question_json(q) for block in part.blocks for q in block.questions],

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from frankly_analyst.request import COMPARISONS
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -12,6 +13,7 @@ from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS
 from frankly_server.analysis.request import VERSION, Request
 from frankly_server.analysis.tables import Table, blocks_of
+from frankly_server.forms import cell_questions
 from frankly_server.store import Layout
 
 
@@ -48,21 +50,53 @@ def _of_all_days(table: Table, request: Request) -> list[Group]:
     if by is None:
         return [Group(None, table.sources)]
     if by == VERSION:
+        versions = dict.fromkeys(source.document.version for source in table.sources)
         return [
-            Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources
+            Group(
+                {VERSION: str(version)},
+                tuple(one for one in table.sources if one.document.version == version),
+            )
+            for version in versions
         ]
     # Strata of all versions, because a public question may have been added or removed.
-    strata = {q.id: q for source in table.sources for q in source.document.strata}
-    if by not in strata:
+    known: dict[str, dict[str, None]] = {}
+    for source in table.sources:
+        for name, choices in groupings(source.document).items():
+            # Those of the newest version come last and have the last word; arms are collected.
+            ids = dict.fromkeys(choices)
+            known[name] = (known.get(name, {}) | ids) if _is_arm(source, name) else ids
+    if by not in known:
         raise InvalidInput(
             Problem.STRATA_INVALID,
-            f"estimates can be grouped by: {', '.join([*sorted(strata), VERSION, *PERIODS])}",
+            f"estimates can be grouped by: {', '.join([*sorted(known), VERSION, *PERIODS])}",
             "by",
         )
-    sources = tuple(
-        source for source in table.sources if by in {q.id for q in source.document.strata}
+    sources = tuple(source for source in table.sources if by in groupings(source.document))
+    return [
+        Group(
+            {by: choice},
+            tuple(
+                one
+                for one in sources
+                if not _is_arm(one, by) or choice in groupings(one.document)[by]
+            ),
+            by,
+            choice,
+        )
+        for choice in known[by]
+    ]
+
+
+def groupings(document: SurveyDocument) -> dict[str, tuple[str, ...]]:
+    """Return the values by which a document's reports can be grouped: public answers, and the arm."""
+    arms, arm = document.arms, document.arm
+    return {q.id: tuple(choice.id for choice in q.choices) for q in cell_questions(document)} | (
+        {} if arms is None or arm is None else {arms.id: (arm,)}
     )
-    return [Group({by: c.id}, sources, by, c.id) for c in strata[by].choices]
+
+
+def _is_arm(source: Received, name: str | None) -> bool:
+    return source.document.arms is not None and source.document.arms.id == name
 
 
 def _in_periods(table: Table, groups: Sequence[Group], request: Request) -> list[Group]:

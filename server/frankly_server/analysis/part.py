@@ -32,6 +32,7 @@ class Part:
     targets : weights over the joint answers of the blocks.
     received : number of reports on the document within the same cells, of which n contain these
         blocks; None if all of them do.
+    beside : number of reports of other arms, which could have contained the blocks.
     strata : the document's public questions. A privacy guarantee whose prior has no counts by
         stratum does not hold if there are any (`is_unstated`).
     """
@@ -42,19 +43,24 @@ class Part:
     targets: Targets
     strata: tuple[Question, ...] = ()
     received: int | None = None
+    beside: int = 0
 
     @property
     def respondents(self) -> int:
         """Number of reports on the document in these cells, with or without these blocks."""
         return self.n if self.received is None else self.received
 
+    @property
+    def _everybody(self) -> int:
+        return self.respondents + self.beside
+
     def frame(self, population: int | None, *, census: bool) -> tuple[int | None, bool]:
         """Return (population, census) for the reports that contain the blocks.
 
         In a census these reports are a random sample of those of all respondents.
         """
-        if census and self.respondents > self.n:
-            return self.respondents, False
+        if census and self._everybody > self.n:
+            return self._everybody, False
         return population, census
 
     def fake_share(self, beta: Fraction) -> Fraction | None:
@@ -63,7 +69,7 @@ class Part:
         In the worst case every fake contains these blocks. Returns None if all reports may be fake.
         """
         # All fakes can contain the blocks, while only some of the genuine reports do.
-        share = beta * self.respondents / self.n if self.n else beta
+        share = beta * self._everybody / self.n if self.n else beta
         return share if share < 1 else None
 
     @cached_property

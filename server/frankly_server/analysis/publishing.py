@@ -11,7 +11,8 @@ from typing import Any
 from frankly_protocol.errors import InvalidInput
 
 from frankly_server.analysis.counted_document import Received
-from frankly_server.analysis.reading import received
+from frankly_server.analysis.groups import groupings
+from frankly_server.analysis.reading import beside_each_other, received
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import estimates_json
 from frankly_server.analysis.tables import estimable_blocks
@@ -37,8 +38,8 @@ class Publishing:
     def _refresh(self, survey: str) -> bool:
         with self._database.reading("estimates") as tx:
             versions = tx.documents.versions(survey)
-            documents = [received(tx, row, only_counts=True) for row in versions]
-        rows = list(_rows(survey, documents))
+            documents = [one for row in versions for one in received(tx, row, only_counts=True)]
+        rows = list(_rows(survey, beside_each_other(documents)))
         # Computed outside the write transaction, because SQLite has only one writer at a time.
         with self._database.transaction("publish estimates") as tx:
             return tx.published_estimates.replace(survey, sum(d.n for d in documents), rows)
@@ -53,7 +54,7 @@ def _rows(survey: str, documents: Sequence[Received]) -> Iterator[PublishedEstim
         for question in block.questions
     }
     versions = {source.document.digest: source.document.version for source in documents}
-    strata = {question.id for source in documents for question in source.document.strata}
+    strata = {name for source in documents for name in groupings(source.document)}
     for by in (None, *sorted(strata)):
         try:
             result = estimates_json(survey, documents, Request.from_json({"by": by}))

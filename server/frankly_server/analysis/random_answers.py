@@ -66,7 +66,7 @@ UNKNOWN_LAW: Final = "random_law_unknown"
 class Results:
     """How many people of one group answer at random, by an instructed item or by anchors.
 
-    items : κ̂ per document, by digest; the same object for documents that share one. is_common : True
+    items : κ̂ per document, by `Received.key`; the same object for documents that share one. is_common : True
     if it is that of all groups together. p : of the test that equally many do in all groups, or None.
     """
 
@@ -168,9 +168,7 @@ def _of_group(group: Group, request: Request) -> Results:
     documents of the group have the κ̂ of all of them together.
     """
     found = {
-        source.document.digest: item
-        for source in group.sources
-        if (item := _attention(source, group, request))
+        source.key: item for source in group.sources if (item := _attention(source, group, request))
     }
     anchors = [item for item in found.values() if isinstance(item, Anchored)]
     if not anchors or len(anchors) < len(found):
@@ -179,11 +177,11 @@ def _of_group(group: Group, request: Request) -> Results:
         return Results(group)
     told = [one.document for one in group.sources if has_anchors(one.document)]
     if len(told) == 1 or all(
-        document.digest in found and found[document.digest].within(BY_GROUP) for document in told
+        document.key in found and found[document.key].within(BY_GROUP) for document in told
     ):
         return Results(group, found)
     every = Anchored.together(anchors)
-    return Results(group, {document.digest: every for document in told})
+    return Results(group, {document.key: every for document in told})
 
 
 def _distinct(items: Iterable[Attention]) -> list[Attention]:
@@ -254,7 +252,7 @@ def correct(
     Figures are empty, and the rest None, if a document has neither an instructed item nor anchors, if
     some have an item and others anchors, or if the table has a question that is an anchor of a document.
     """
-    digests = [source.document.digest for source, _, _ in parts]
+    digests = [source.key for source, _, _ in parts]
     is_anchor = any(
         question.anchor is not None
         for source, part, _ in parts
@@ -483,7 +481,7 @@ def _tested(
     stated, tests = request.random_law or {}, []
     least = max(LEAST_TESTED, *(source.document.min_reports for source, _, _ in parts))
     for (source, _, failed), law in zip(parts, laws, strict=True):
-        item = results.items[source.document.digest]
+        item = results.items[source.key]
         if isinstance(item, Anchored):
             tests.append(fit_of(source, results.group, stated, item.attentive))
         elif failed is not None and law is not None:

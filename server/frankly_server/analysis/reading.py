@@ -7,8 +7,9 @@ The document alone determines which counts are stored (`store.Layout`), and so t
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations_with_replacement
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism, DenseMechanism
 
@@ -19,6 +20,7 @@ from frankly_server.forms import counted_blocks, counted_symbols
 from frankly_server.store import (
     NO_NUMBER,
     CountKey,
+    DayKey,
     DocumentRow,
     Layout,
     PairKey,
@@ -30,6 +32,7 @@ from frankly_server.store import (
 )
 
 Tallies = dict[Key, Counter[tuple[int, ...]]]
+_CountKey = TypeVar("_CountKey", CountKey, PairKey, DayKey)
 
 
 class Dated(Protocol):
@@ -44,20 +47,57 @@ class Dated(Protocol):
         """One of `PERIODS`, or None."""
 
 
-def received(tx: Transaction, row: DocumentRow, *, only_counts: bool = False) -> Received:
+def received(
+    tx: Transaction, row: DocumentRow, *, only_counts: bool = False
+) -> tuple[Received, ...]:
     """Return a document with the counts of each single block: symbols, or pairs for large sets.
 
-    only_counts : skip blocks whose counts are not stored, instead of reading their reports.
+    Of a document with arms, the view of each. only_counts : skip blocks whose counts are not stored,
+    instead of reading their reports.
     """
-    source = Received.of(row.envelope, {}, tx.batches.newest(row.digest))
+    sources = Received.of(row.envelope, tx.batches.newest(row.digest))
+    return tuple(_received(tx, row, one, only_counts) for one in sources)
+
+
+def beside_each_other(sources: Sequence[Received]) -> list[Received]:
+    """Return the sources, each arm with the numbers of reports in the others of its document."""
+    numbers = [
+        {
+            (stratum, period): cell.n
+            for (blocks, stratum, period), cell in source.cells.items()
+            if blocks == (0,)
+        }
+        if source.document.arm is not None
+        else {}
+        for source in sources
+    ]
+    return [
+        replace(
+            source,
+            # Strata name their arm, so none is in two of them.
+            beside={
+                key: n
+                for other, one in zip(sources, numbers, strict=True)
+                if other is not source and other.document.digest == source.document.digest
+                for key, n in one.items()
+            },
+        )
+        for source in sources
+    ]
+
+
+def _received(tx: Transaction, row: DocumentRow, source: Received, only_counts: bool) -> Received:
     source = _with_results(tx, row, source)
     layout = Layout.of(source.document)
-    pairs = {
-        pair: n
-        for block in layout.sets
-        for pair, n in tx.counts.pairs(row.digest, block, block).items()
-    }
-    cells = _single_blocks(layout, tx.counts.of_document(row.digest), pairs)
+    pairs = _held(
+        source,
+        {
+            pair: n
+            for block in layout.sets
+            for pair, n in tx.counts.pairs(row.digest, block, block).items()
+        },
+    )
+    cells = _single_blocks(layout, _held(source, tx.counts.of_document(row.digest)), pairs)
     uncounted = [
         (i,)
         for i, block in enumerate(counted_blocks(source.document))
@@ -91,7 +131,7 @@ def _with_results(tx: Transaction, row: DocumentRow, source: Received) -> Receiv
     if source.document.instructed is None:
         return source
     layout = Layout.of(source.document)
-    singles, pairs = tx.counts.failures(row.digest, source.release)
+    singles, pairs = tx.counts.failures(row.digest, source.release, source.document.arm)
     cells = _single_blocks(layout, singles, pairs)
     for pair, n in pairs.items():
         if pair.block != pair.other:
@@ -118,7 +158,7 @@ def with_tables(
             uncounted.append(blocks)
             continue
         i, j = blocks
-        for pair, n in tx.counts.pairs(row.digest, i, j).items():
+        for pair, n in _held(source, tx.counts.pairs(row.digest, i, j)).items():
             tallies[blocks, pair.stratum, ALL_TIME][
                 layout.parts(i, pair.symbol) + layout.parts(j, pair.other_symbol)
             ] += n
@@ -133,7 +173,8 @@ def with_periods(tx: Transaction, row: DocumentRow, source: Received, request: D
     layout = Layout.of(source.document)
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
-    for count, n in tx.counts.by_day(row.digest, request.span.since, request.span.until).items():
+    by_day = tx.counts.by_day(row.digest, request.span.since, request.span.until)
+    for count, n in _held(source, by_day).items():
         period = request.span.period(count.day, request.period)
         if period is None:
             continue
@@ -193,6 +234,8 @@ def _from_reports(
         period = ALL_TIME if periods is None else periods.get(group.release)
         if period is None or (newest is not None and group.release > newest):
             continue
+        if not source.holds(group.stratum):
+            continue
         counted = counted_symbols(mechanisms, group.symbols)
         for blocks in block_groups:
             symbols = [counted[i] for i in blocks]
@@ -204,6 +247,12 @@ def _from_reports(
             for entry in _entries([mechanisms[i] for i in blocks], symbols):
                 tallies[key][entry] += group.n
     return _cells(totals, tallies)
+
+
+def _held(source: Received, stored: Mapping[_CountKey, int]) -> dict[_CountKey, int]:
+    """Return the counts of the strata of an arm; without arms, all."""
+    holds = lru_cache(maxsize=None)(source.holds)
+    return {key: n for key, n in stored.items() if holds(key.stratum)}
 
 
 def _cells(totals: dict[Key, int], tallies: Tallies) -> dict[Key, CellCounts]:

@@ -18,6 +18,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server import rational
 from frankly_server.analysis.anchors import pairs_with_anchors
+from frankly_server.analysis.arms import arms_json
 from frankly_server.analysis.comparing import comparisons
 from frankly_server.analysis.completion import Shares, completions_json
 from frankly_server.analysis.contrasts import Sample
@@ -82,8 +83,10 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
         "n": sum(source.n for source in documents),
         "documents": [
             {"digest": source.document.digest, "version": source.document.version, "n": source.n}
+            | ({} if source.document.arm is None else {"arm": source.document.arm})
             for source in documents
         ],
+        "arms": arms_json(documents),
         "questions": [question for question, _ in answered],
         "comparisons": comparisons(
             [(*pair, sample) for pair, (_, sample) in zip(groups, answered, strict=True)], request
@@ -96,7 +99,8 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
         "inputs": {
             "code": __version__,
             "request": request_json,
-            "documents": [source.to_json() for source in documents],
+            # Arms of one document have its releases.
+            "documents": list({one.document.digest: one.to_json() for one in documents}.values()),
         },
     }
 
@@ -122,7 +126,7 @@ def encode(body: Mapping[str, Any]) -> bytes:
 
 
 def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blocks]]:
-    """Return the groups of two or more blocks that need joint counts, by document digest."""
+    """Return the groups of two or more blocks that need joint counts, by `Received.key`."""
     joint_blocks: dict[str, set[Blocks]] = {}
     for table in tables(documents, request):
         for source in table.sources:
@@ -132,7 +136,7 @@ def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blo
                 continue
             pairs = [blocks] if len(blocks) > 1 else pairs_with_anchors(source.document, blocks)
             if pairs:
-                joint_blocks.setdefault(source.document.digest, set()).update(pairs)
+                joint_blocks.setdefault(source.key, set()).update(pairs)
     return joint_blocks
 
 
@@ -147,22 +151,23 @@ def _question(
     keys_by_source = [(source, _keys(source, table, group)) for source in sources]
     used = [(source, keys) for source, keys in keys_by_source if keys]
     n = sum(source.cells[key].n for source, keys in used for key in keys)
-    received = sum(_received(source, keys) for source, keys in keys_by_source)
+    received = sum(_own(source, keys) for source, keys in keys_by_source)
     # The largest minimum of the versions whose reports are used, because each one promised its own
     # minimum to its respondents.
     least = max(
         source.document.min_reports for source in ([source for source, _ in used] or sources)
     )
-    digests = [source.document.digest for source, _ in used]
+    digests = list(dict.fromkeys(source.document.digest for source, _ in used))
     head = {
         "id": table.id,
         "block": _block_ids(table),
-        "text": table.text,
+        "text": _text(table, group),
         "by": label,
         "n": n,
         "received": received,
         "needed": least,
         "documents": digests,
+        **_arms_of([source for source, _ in used]),
     }
     # No rows at all: even their number would reveal something about fewer reports than the minimum.
     if not used or n < least:
@@ -175,7 +180,13 @@ def _question(
             **NO_PRODUCTS,
         }, None
     parts = [
-        _part(source, [source.cells[key] for key in keys], table, _received(source, keys))
+        _part(
+            source,
+            [source.cells[key] for key in keys],
+            table,
+            _own(source, keys),
+            source.others(group.by, group.choice, group.period),
+        )
         for source, keys in used
     ]
     pooled = pool(parts, request)
@@ -190,8 +201,26 @@ def _question(
     body["random_answers"] = random_answers
     rows = {row["choice"]: row for row in body["rows"] if row["estimate"] is not None}
     spans = {t.id: place for t, place in zip(table.targets, places, strict=True)}
-    sample = Sample("", group.name, parts, digests, pooled, rows, spans)
+    keys_of_parts = [_slot(source, request) for source, _ in used]
+    sample = Sample("", group.name, parts, keys_of_parts, pooled, rows, spans)
     return head | {"status": _status(body["rows"])} | body, sample
+
+
+def _arms_of(sources: Sequence[Received]) -> dict[str, list[str]]:
+    """Return the arms whose reports are used; nothing without arms."""
+    arms = list(dict.fromkeys(source.document.arm for source in sources if source.document.arm))
+    return {"arms": arms} if arms else {}
+
+
+def _text(table: Table, group: Group) -> dict[str, str]:
+    """Return the table's text; of a group that is an arm, in the words of that arm."""
+    if not group.sources:
+        return table.text
+    document = group.sources[-1].document
+    if document.arms is None or group.by != document.arms.id:
+        return table.text
+    own = {**document.open_questions, **document.questions}
+    return replace(table, questions=tuple(own[q.id] for q in table.questions)).text
 
 
 def _status(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -206,7 +235,11 @@ def _keys(source: Received, table: Table, group: Group) -> list[Key]:
 
 
 def _part(
-    source: Received, cells: Sequence[CellCounts], table: Table, received: int | None = None
+    source: Received,
+    cells: Sequence[CellCounts],
+    table: Table,
+    received: int | None = None,
+    beside: int = 0,
 ) -> Part:
     tally: dict[tuple[int, ...], int] = {}
     for cell in cells:
@@ -218,7 +251,7 @@ def _part(
     blocks = tuple(counted[i] for i in positions)
     weights = cell_weights(blocks, table)
     targets = weights if table.shares else rational.product(part_targets(table), weights)
-    return Part(blocks, n_reports, tally, targets, source.document.strata, received)
+    return Part(blocks, n_reports, tally, targets, source.document.strata, received, beside)
 
 
 def _failed(source: Received, keys: Sequence[Key], table: Table, group: Group) -> Part | None:
@@ -231,9 +264,18 @@ def _failed(source: Received, keys: Sequence[Key], table: Table, group: Group) -
     return _part(source, cells, table) if cells else None
 
 
-def _received(source: Received, keys: Sequence[Key]) -> int:
+def _slot(source: Received, request: Request) -> str:
+    """Return what parts of several groups have in common if the groups do not differ.
+
+    That is their document and, unless its arms are the groups, their arm.
+    """
+    arms = source.document.arms
+    return source.document.digest if arms and request.group == arms.id else source.key
+
+
+def _own(source: Received, keys: Sequence[Key]) -> int:
     """Return the number of reports in these strata and periods, whatever blocks they contain."""
-    # Every report is counted in the document's first block.
+    # Every report is counted in the first block of the document, or of its arm.
     return sum(source.cells[(0,), stratum, period].n for _, stratum, period in keys)
 
 

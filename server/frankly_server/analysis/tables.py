@@ -21,7 +21,7 @@ from frankly_server import rational
 from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import VERSION, Combination, Request
 from frankly_server.estimate.decoder import Targets, decoder, shares
-from frankly_server.forms import PartTable, counted_blocks
+from frankly_server.forms import PartTable, clear_blocks, counted_blocks
 from frankly_server.joint_tables import is_estimable
 from frankly_server.scales import Figure, Scale, wanted_figures
 
@@ -255,7 +255,7 @@ def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple
     groups: dict[tuple[str, ...], tuple[Question, list[Received]]] = {}
     # Newest first, because its texts, labels and order of questions are used.
     for received in reversed(documents):
-        for block in received.document.blocks:
+        for block in (*received.document.blocks, *clear_blocks(received.document)):
             for question in (one for one in block.questions if not one.is_repeated):
                 groups.setdefault(_key(question), (question, []))[1].append(received)
     return [(question, tuple(reversed(sources))) for question, sources in groups.values()]
@@ -265,7 +265,8 @@ def _joint_table(
     documents: Sequence[Received], ids: Sequence[str], percent: str | None, field: str
 ) -> Table:
     # Ids refer to the newest version; older versions may lack a question.
-    asked = documents[-1].document.questions.values()
+    document = documents[-1].document
+    asked = (document.whole or document).questions.values()
     newest = {question.id: question for question in asked if not question.is_repeated}
     if not set(ids) <= set(newest) or len(set(ids)) < len(ids):
         raise _unknown("question", field)

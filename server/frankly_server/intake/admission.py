@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission rules of documents: the symbols, strata, times and tokens that a report may have."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
@@ -15,6 +15,7 @@ from frankly_protocol.mechanisms import AnyMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
+from frankly_server.forms import clear_blocks
 from frankly_server.intake.tokens import Spend, TokenCheck
 from frankly_server.store import Database, ReportRow, Transaction
 
@@ -46,7 +47,10 @@ class Admission:
 
     mechanisms : one per block; each checks its symbol. token_check : the token rule.
     strata : the JSON text to store for an answer, by public question or instructed item (sorted by
-        id) and choice or result.
+        id) and choice or result; with arms, also for the arm.
+    clear : the choices of each question that an arm asks in the clear (`clear_blocks`). Their
+        positions are stored behind the symbols.
+    arms : of a document with arms, the rules of each, by the id of `arms` and then its own.
     """
 
     survey: str
@@ -56,10 +60,14 @@ class Admission:
     mechanisms: tuple[AnyMechanism, ...]
     token_check: TokenCheck
     strata: Mapping[str, Mapping[str, str]]
+    clear: Mapping[str, Sequence[str]]
+    arms: tuple[str, Mapping[str, "Admission"]] | None = None
 
     @classmethod
     def of(cls, document: SurveyDocument, digest: str) -> "Admission":
-        """Return the rules of one document."""
+        """Return the rules of one document, or of one view."""
+        clear = {block.id: block.questions[0] for block in clear_blocks(document)}
+        arms = {name: cls.of(view, digest) for name, view in document.views.items()}
         return cls(
             survey=document.survey,
             document=digest,
@@ -75,7 +83,12 @@ class Admission:
                     value: canonical.dumps({name: value}).decode("ascii")[1:-1] for value in values
                 }
                 for name, values in sorted(document.open_values.items())
+                if name not in clear
             },
+            clear={
+                name: [choice.id for choice in question.choices] for name, question in clear.items()
+            },
+            arms=(document.arms.id, arms) if document.arms is not None and arms else None,
         )
 
     def admit(self, report: Report, now: datetime) -> ReportRow:
@@ -85,6 +98,8 @@ class Admission:
         do not repeat values of the report.
         """
         self.require_open(now)
+        if self.arms is not None:
+            return self._arm(report.strata).admit(report, now)
         if len(report.symbols) != len(self.mechanisms):
             raise InvalidInput(
                 Problem.SYMBOL_UNKNOWN,
@@ -93,9 +108,19 @@ class Admission:
             )
         for i, (symbol, mechanism) in enumerate(zip(report.symbols, self.mechanisms, strict=True)):
             mechanism.check_symbol(symbol, f"y[{i}]")
-        return ReportRow(
-            self.survey, report.id, self.document, report.symbols, self._stratum(report.strata)
-        )
+        stratum = self._stratum(report.strata)
+        clear = tuple(ids.index(report.strata[name]) for name, ids in self.clear.items())
+        return ReportRow(self.survey, report.id, self.document, (*report.symbols, *clear), stratum)
+
+    def _arm(self, answers: Mapping[str, str]) -> "Admission":
+        assert self.arms is not None  # noqa: S101 - the caller has checked it
+        name, arms = self.arms
+        arm = arms.get(answers.get(name, ""))
+        if arm is None:
+            raise InvalidInput(
+                Problem.STRATA_INVALID, "the report names no arm of this survey", f"strata.{name}"
+            )
+        return arm
 
     def require_open(self, now: datetime) -> None:
         """Raise InvalidInput: too_early before the survey opens, closed after it closes."""
@@ -109,20 +134,20 @@ class Admission:
 
     def _stratum(self, answers: Mapping[str, str]) -> str:
         """Return the stratum as canonical JSON, or "" if the survey has no public questions."""
-        if answers.keys() != self.strata.keys():
-            names = ", ".join(self.strata) or "none"
+        known = self.strata.keys() | self.clear.keys()
+        if answers.keys() != known:
+            names = ", ".join(sorted(known)) or "none"
             raise InvalidInput(
                 Problem.STRATA_INVALID, f"this survey's public questions are: {names}", "strata"
             )
-        stored = []
-        for question, choices in self.strata.items():
+        for question, choices in (*self.strata.items(), *self.clear.items()):
             if answers[question] not in choices:
                 raise InvalidInput(
                     Problem.STRATA_INVALID,
                     "not one of the question's choices",
                     f"strata.{question}",
                 )
-            stored.append(choices[answers[question]])
+        stored = [choices[answers[question]] for question, choices in self.strata.items()]
         return f"{{{','.join(stored)}}}" if stored else ""
 
 

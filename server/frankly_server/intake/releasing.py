@@ -55,13 +55,14 @@ class _Rule:
 
     every : release period. step : smallest number of reports in a batch. over : one day after the
     last possible report. The last release is a day after the first one at or after `over`.
-    item : id of the instructed item, or None.
+    item : id of the instructed item, or None. arms : id of the arms, and of each; None without arms.
     """
 
     every: str
     step: int
     over: datetime
     item: str | None
+    arms: tuple[str, tuple[str, ...]] | None
 
 
 class TooSoon(InvalidInput):
@@ -214,6 +215,7 @@ class Releasing:
                 is_over=is_over,
                 unless_in=unless_in,
                 item=rule.item,
+                arms=rule.arms,
             )
             _close_if_met(tx, row.survey, now)
         return n
@@ -226,7 +228,8 @@ class Releasing:
             # release, so it must not run while the survey is open, even if a clock is ahead.
             item = None if document.instructed is None else document.instructed.id
             over = ends + PERIOD["day"]
-            self._rules[row.digest] = _Rule(every, document.release_step, over, item)
+            arms = None if document.arms is None else (document.arms.id, document.arms.ids)
+            self._rules[row.digest] = _Rule(every, document.release_step, over, item, arms)
         return self._rules[row.digest]
 
     def check(self) -> None:

@@ -109,13 +109,15 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
 def _require_columns(row: DocumentRow) -> None:
     """Raise InvalidInput(unsupported) for a document whose reports do not fit into columns."""
     document = SurveyDocument.from_envelope(row.envelope)
-    if any(isinstance(block.mechanism, AgreementMechanism) for block in document.blocks):
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            "reports on a form with one level cannot be exported; their estimates read counts, "
-            "whose number does not grow with the reports",
-            "survey",
-        )
+    forms = [isinstance(block.mechanism, AgreementMechanism) for block in document.blocks]
+    for is_so, what in ((any(forms), "on a form with one level"), (document.arms, "with arms")):
+        if is_so:
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                f"reports {what} cannot be exported; their estimates read counts, whose number "
+                "does not grow with the reports",
+                "survey",
+            )
 
 
 def _gaps(segments: Sequence[Segment]) -> Iterator[Range]:
@@ -166,7 +168,9 @@ def _write_segment(
         written_whole(path) as file,
         closing(tx.exporting.rows(manifest.survey, document.digest, after, last)) as reports,
     ):
-        n, reached = _write(file, Layout.read(document.envelope), islice(reports, rows))
+        n, reached = _write(
+            file, Layout.of(SurveyDocument.from_envelope(document.envelope)), islice(reports, rows)
+        )
         # If there are no further reports, the segment covers the range to its end. A later report
         # then changes the segment's number of reports.
         if n < rows or next(reports, None) is None:

@@ -33,7 +33,7 @@ from frankly_server.store.batches import batches, day_of
 from frankly_server.store.documents import documents
 from frankly_server.store.released_reports import IdenticalReports, ReleasedReports
 from frankly_server.store.schema import column, key_column, key_columns, metadata
-from frankly_server.store.statistics import NO_NUMBER, Blocks, Layout, Pair
+from frankly_server.store.statistics import NO_NUMBER, Blocks, Layouts, Pair
 
 counts = Table(
     "batch_counts",
@@ -77,7 +77,7 @@ _FAILURES: Final = "failed"
 """First word of the stratum of reports that are counted a second time, because they failed."""
 _WAITING: Final = f"{_FAILURES}, waiting"
 _CHUNK: Final = 10_000  # rows per statement; limits its parameters when rebuilding a large survey
-_layouts: Final[dict[str, Layout]] = {}  # by digest; documents never change
+_layouts: Final[dict[str, Layouts]] = {}  # by digest; documents never change
 
 
 class CountKey(NamedTuple):
@@ -160,9 +160,21 @@ class _Tally:
         """Return (table, counts by key) for each of the three tables."""
         return ((counts, self.singles), (pair_counts, self.pairs), (counts_by_day, self.by_day))
 
-    def add(self, digest: str, layout: Layout | None, reports: IdenticalReports, day: str) -> None:
-        """Count identical reports. layout : layout of their document, None if it is unreadable."""
-        symbols, stratum, n = reports.symbols, reports.stratum, reports.n
+    def add(
+        self,
+        digest: str,
+        layouts: Layouts | None,
+        reports: IdenticalReports,
+        day: str,
+        counted_as: str | None = None,
+    ) -> None:
+        """Count identical reports, in their stratum or as `counted_as`.
+
+        layouts : those of their document, None if it is unreadable.
+        """
+        symbols, n = reports.symbols, reports.n
+        layout = None if layouts is None else layouts.of(reports.stratum)
+        stratum = reports.stratum if counted_as is None else counted_as
         numbers = list(map(_number_of, symbols)) if layout is None else layout.numbers(symbols)
         for block, number in enumerate(numbers):
             if number is None:
@@ -190,9 +202,9 @@ class CountsTables(TableAccess):
 
         Call this once, in the transaction of the release: a second call would count them twice.
         """
-        tally, layout, numbers = _Tally(), self._layout(digest), Counter[str]()
+        tally, layouts, numbers = _Tally(), self._layouts(digest), Counter[str]()
         for reports in ReleasedReports(self._connection).of_document(survey, digest, release):
-            tally.add(digest, layout, reports, day)
+            tally.add(digest, layouts, reports, day)
             numbers[reports.stratum] += reports.n
         self._write(tally)
         return numbers
@@ -202,34 +214,50 @@ class CountsTables(TableAccess):
     ) -> None:
         """Count reports of a release, of some strata, once more as waiting failures.
 
-        If at least `step` wait after this, they become the batch of failures of this release.
+        If at least `step` of an arm wait after this, they become the arm's batch of failures of this
+        release. Without arms there is one such batch.
         """
-        if not strata:
+        layouts = self._layouts(digest)
+        if not strata or layouts is None:
             return
-        tally, layout = _Tally(), self._layout(digest)
+        tally = _Tally()
         for reports in ReleasedReports(self._connection).of_document(survey, digest, release):
             if reports.stratum in strata:
-                tally.add(digest, layout, reports._replace(stratum=_WAITING), "")
+                waits = _WAITING + _of_arm(layouts.arm(reports.stratum))
+                tally.add(digest, layouts, reports, "", waits)
         tally.by_day.clear()
         self._write(tally)
-        waiting = (counts.c.document == digest) & (counts.c.stratum == _WAITING)
+        for arm in {layouts.arm(stratum) for stratum in strata}:
+            self._release_failures(digest, release, _of_arm(arm), step)
+
+    def _release_failures(self, digest: str, release: int, arm: str, step: int) -> None:
+        waits = _WAITING + arm
+        waiting = (counts.c.document == digest) & (counts.c.stratum == waits)
         # Every report increments one count of block 0.
         of_reports = select(func.sum(counts.c.n)).where(waiting, counts.c.block == 0)
         if (self._connection.scalar(of_reports) or 0) >= step:
             for table in (counts, pair_counts):
-                condition = (table.c.document == digest) & (table.c.stratum == _WAITING)
-                self._update(table, condition, stratum=f"{_FAILURES} {release}")
+                condition = (table.c.document == digest) & (table.c.stratum == waits)
+                self._update(table, condition, stratum=f"{_FAILURES} {release}{arm}")
 
     def failures(
-        self, digest: str, newest: int
+        self, digest: str, newest: int, arm: str | None = None
     ) -> tuple[Mapping[CountKey, int], Mapping[PairKey, int]]:
-        """Return counts, and counts of pairs, of all batches of failures up to release `newest`."""
+        """Return counts, and counts of pairs, of all batches of failures up to release `newest`.
+
+        arm : of this arm; None without arms.
+        """
         singles, pairs = Counter[CountKey](), Counter[PairKey]()
+
+        def is_wanted(stratum: str) -> bool:
+            _, release, *of_arm = stratum.split(" ")
+            return int(release) <= newest and of_arm == ([arm] if arm else [])
+
         for key, n in self._read(counts, CountKey, digest):
-            if _release_of(key.stratum) <= newest:
+            if is_wanted(key.stratum):
                 singles[key._replace(stratum=_FAILURES)] += n
         for pair, n in self._read(pair_counts, PairKey, digest):
-            if _release_of(pair.stratum) <= newest:
+            if is_wanted(pair.stratum):
                 pairs[pair._replace(stratum=_FAILURES)] += n
         return singles, pairs
 
@@ -303,9 +331,9 @@ class CountsTables(TableAccess):
         for digest in self._digests(survey_id):
             query = select(batches.c.release, batches.c.released).filter_by(document=digest)
             days = {release: day_of(str(time)) for release, time in self._connection.execute(query)}
-            layout = self._layout(digest)
+            layouts = self._layouts(digest)
             for reports in released.of_document(survey_id, digest):
-                tally.add(digest, layout, reports, days.get(reports.release, ""))
+                tally.add(digest, layouts, reports, days.get(reports.release, ""))
         return tally
 
     def _write(self, tally: _Tally) -> None:
@@ -320,14 +348,14 @@ class CountsTables(TableAccess):
         query = select(*columns, table.c.n).where(*conditions, ~_again(table))
         return {key_type(*key): n for *key, n in self._connection.execute(query)}
 
-    def _layout(self, digest: str) -> Layout | None:
-        """Return a document's layout; None if the document is missing or broken (see `audit`)."""
+    def _layouts(self, digest: str) -> Layouts | None:
+        """Return a document's layouts; None if the document is missing or broken (see `audit`)."""
         # Two threads may both compute a layout; the results are equal, so no lock is needed.
         if digest not in _layouts:
             query = select(documents.c.envelope).where(documents.c.digest == digest)
             envelope = self._connection.scalar(query)
             try:
-                _layouts[digest] = Layout.read(bytes(envelope or b""))
+                _layouts[digest] = Layouts.read(bytes(envelope or b""))
             except FranklyError:
                 return None
         return _layouts[digest]
@@ -350,9 +378,9 @@ def _again(table: Table) -> ColumnElement[bool]:
     return table.c.stratum.startswith(_FAILURES)
 
 
-def _release_of(stratum: str) -> int:
-    """Return the release of a batch of failures."""
-    return int(stratum.removeprefix(f"{_FAILURES} "))
+def _of_arm(arm: str) -> str:
+    """Return what the stratum of failures of an arm ends with."""
+    return f" {arm}" if arm else ""
 
 
 def _number_of(symbol: Any) -> int:

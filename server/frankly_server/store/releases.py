@@ -10,11 +10,14 @@ on when it is released: a cell is released as a whole. It becomes two batches, o
 and of those that failed, if both have at least `step` reports. Otherwise it becomes one whose reports
 no longer say it, and the number of those that failed is kept with it. If at least `step` passed, the
 counts of those that failed wait for those of other cells, and are released with them (`CountsTables`).
+
+With arms the stratum also says which was drawn, so a cell is of one arm. What remains at the end is
+released, or deleted, arm by arm: rows may lose their strata, but their symbols show the arm anyway.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from frankly_protocol import canonical
@@ -32,7 +35,7 @@ _PENDING: Final = "survey = :survey AND document = :document AND release IS NULL
 _CELL: Final = "strata"
 _CELL_WITH_ITEM: Final = "replace(strata, :failed, :passed)"
 """The stratum as if every report had passed, so that a cell consists of those that passed and failed."""
-_REMAINDER: Final = f"{_PENDING} AND (SELECT count(*) FROM reports WHERE {_PENDING})"  # noqa: S608 - constants only
+_PENDING_OF_ARM: Final = f"{_PENDING} AND replace(strata, :arm, '') <> strata"
 _WITHHELD: Final = ":stratum"
 _WITHHELD_WITH_ITEM: Final = (
     f"CASE WHEN strata = {_CELL_WITH_ITEM} THEN :all_passed ELSE :all_failed END"
@@ -90,6 +93,7 @@ class Releases(TableAccess):
         is_over: Callable[[], bool],
         unless_in: tuple[str, str] | None = None,
         item: str | None = None,
+        arms: tuple[str, Sequence[str]] | None = None,
     ) -> int:
         """Release the pending reports of a document; return the number of released reports.
 
@@ -99,6 +103,7 @@ class Releases(TableAccess):
         are then released without their stratum, or deleted uncounted if there are fewer than `step`
         of them in total.
         released : time of the release, UTC, RFC 3339. item : id of the document's instructed item.
+        arms : the id of its arms, and the id of each.
         """
         dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
         if self._is_postgresql and not self._locked(digest):
@@ -110,11 +115,11 @@ class Releases(TableAccess):
         document = bytes.fromhex(digest.removeprefix("sha256:"))
         release = batches.newest(digest) + 1
         keys = {"survey": bytes.fromhex(survey), "document": document}
-        values = keys | {"release": release, "step": step} | _texts(item)
+        values = keys | {"release": release, "step": step} | _texts(item, {})
         cell = _CELL if item is None else _CELL_WITH_ITEM
         self._run(_RELEASE[dialect].format(pending=_PENDING, cell=cell), values)
         if is_over():
-            self._release_remainder(values, _WITHHELD if item is None else _WITHHELD_WITH_ITEM)
+            self._release_remainder(values, item, [] if arms is None else _each(*arms))
         failed = {} if item is None else self._forget_results(survey, digest, values, item)
         self._run(_SETTLE[dialect], values)
         numbers = CountsTables(self._connection).add(survey, digest, release, day_of(released))
@@ -140,14 +145,20 @@ class Releases(TableAccess):
         locked = select(func.pg_try_advisory_xact_lock(_lock(digest)))
         return bool(self._connection.scalar(locked))
 
-    def _release_remainder(self, values: dict[str, Any], stratum: str) -> None:
+    def _release_remainder(
+        self, values: dict[str, Any], item: str | None, arms: Sequence[Mapping[str, str]]
+    ) -> None:
+        """Release what remains, without its strata; `arms` : what the strata of each arm contain."""
+        stratum = _WITHHELD if item is None else _WITHHELD_WITH_ITEM
+        pending = _PENDING_OF_ARM if arms else _PENDING
         # Each statement counts the pending rows itself, so that a report stored between the two
         # statements cannot be released in a batch that is too small.
-        self._run(f"DELETE FROM reports WHERE {_REMAINDER} < :step", values)  # noqa: S608
-        withheld = (
-            f"UPDATE reports SET release = :release, strata = {stratum} WHERE {_REMAINDER} >= :step"  # noqa: S608
-        )
-        self._run(withheld, values)
+        remainder = f"{pending} AND (SELECT count(*) FROM reports WHERE {pending})"  # noqa: S608
+        withheld = f"UPDATE reports SET release = :release, strata = {stratum} WHERE {remainder}"  # noqa: S608
+        for arm in arms or [dict[str, str]()]:
+            texts = values | _texts(item, arm)
+            self._run(f"DELETE FROM reports WHERE {remainder} < :step", texts)  # noqa: S608
+            self._run(f"{withheld} >= :step", texts)
 
     def _forget_results(
         self, survey: str, digest: str, values: dict[str, Any], item: str
@@ -194,14 +205,22 @@ def without(stratum: str, item: str) -> str:
     return canonical.dumps(answers).decode("ascii") if answers else WITHHELD_STRATUM
 
 
-def _texts(item: str | None) -> dict[str, str]:
-    """Return the texts of SQL statements: strata, and what an item adds to them.
+def _each(name: str, arms: Sequence[str]) -> list[Mapping[str, str]]:
+    return [{name: arm} for arm in arms]
+
+
+def _texts(item: str | None, arm: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of SQL statements: strata, and what an item and an arm add to them.
 
     Ids are quoted, and consist of letters that need no escape, so `"item":"failed"` occurs in a
     stratum only as the item's result.
     """
+    of_arm = {"arm": _text(arm)[1:-1]} if arm else {}
     if item is None:
-        return {"stratum": WITHHELD_STRATUM}
-    of_all = {name: canonical.dumps({item: name}).decode("ascii") for name in (PASSED, FAILED)}
-    texts = {name: text[1:-1] for name, text in of_all.items()}
-    return texts | {f"all_{name}": text for name, text in of_all.items()}
+        return of_arm | {"stratum": _text(arm) if arm else WITHHELD_STRATUM}
+    texts = {name: _text({item: name})[1:-1] for name in (PASSED, FAILED)}
+    return of_arm | texts | {f"all_{name}": _text({item: name, **arm}) for name in (PASSED, FAILED)}
+
+
+def _text(answers: Mapping[str, str]) -> str:
+    return canonical.dumps(dict(answers)).decode("ascii")

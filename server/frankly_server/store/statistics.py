@@ -15,7 +15,8 @@ for pairs of blocks. Beyond these limits, sets and products have one count for a
 and pairs have none; their estimates read the reports instead.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import prod
@@ -105,11 +106,6 @@ class Layout:
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
         return Layout(radices, tuple(sets), tuple(small[:MOST_PAIRS]), mechanisms)
 
-    @staticmethod
-    def read(envelope: bytes) -> "Layout":
-        """Return the layout of the document in a stored signed envelope."""
-        return Layout.of(SurveyDocument.from_envelope(envelope))
-
     def covers(self, blocks: Sequence[int]) -> bool:
         """Return True if joint estimates of these blocks can be computed from counts alone."""
         if len(blocks) == 1:
@@ -146,6 +142,32 @@ class Layout:
             first, second = numbers[i], numbers[j]
             if first is not None and second is not None:
                 yield (i, j), ((first, second),)
+
+
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """The layouts of one document: one, or one for each arm, by the arm that strata name.
+
+    name : id of the document's arms; None without arms, and then the only arm is "".
+    """
+
+    name: str | None
+    by_arm: Mapping[str, Layout]
+
+    @classmethod
+    def read(cls, envelope: bytes) -> "Layouts":
+        """Return the layouts of the document in a stored signed envelope."""
+        document = SurveyDocument.from_envelope(envelope)
+        layouts = {one.arm or "": Layout.of(one) for one in document.versions}
+        return cls(None if document.arms is None else document.arms.id, layouts)
+
+    def arm(self, stratum: str) -> str:
+        """Return the arm that a stratum names, "" without arms."""
+        return "" if self.name is None else str(json.loads(stratum)[self.name])
+
+    def of(self, stratum: str) -> Layout:
+        """Return the layout of the reports of a stratum."""
+        return self.by_arm[self.arm(stratum)]
 
 
 def is_set(mechanism: AnyMechanism) -> TypeGuard[UnaryMechanism | SubsetMechanism]:

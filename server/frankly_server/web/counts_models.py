@@ -91,6 +91,7 @@ class CountedPart(Shape):
 
     document: str
     version: int
+    arm: str | None = Field(None, description="The arm, of a version that has arms.")
     release: int
     block: str
     questions: list[CountedQuestion]

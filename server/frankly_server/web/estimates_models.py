@@ -95,6 +95,7 @@ class FormCompletion(Shape):
 
     document: str
     version: int
+    arm: str | None = Field(None, description="The arm, of a version that has arms.")
     block: str
     ask: Literal["drawn", "all"]
     n: int
@@ -163,6 +164,9 @@ class QuestionEstimates(Shape):
     received: int
     needed: int
     documents: list[str]
+    arms: list[str] = Field(
+        [], description="The arms whose reports are used, of versions that have arms."
+    )
     rows: list[EstimateRow]
     covariance: list[list[float | None]] | None = Field(
         description="Unbiased covariance matrix of the rows' estimates, in the order of the rows; null for a row "
@@ -210,6 +214,28 @@ class DocumentCount(Shape):
     digest: str
     version: int
     n: int
+    arm: str | None = Field(None, description="The arm, of a version that has arms.")
+
+
+class ArmSize(Shape):
+    """Number of released reports of one arm; `chance` is out of 65,536."""
+
+    arm: str
+    n: int
+    chance: int
+
+
+class Arms(Shape):
+    """The arms of one version, and the test that devices drew them with the signed chances."""
+
+    document: str = Field(description="Digest of the version.")
+    version: int
+    name: str = Field(description="Estimates are grouped by arm with `by` of this name.")
+    arms: list[ArmSize]
+    p: float | None = Field(
+        description="The largest p-value over the reports that may wait for a release; null with "
+        "fewer reports than the minimum. If it is small, look for the reason before arms are compared."
+    )
 
 
 class SurveyEstimates(_shape_of(EstimatesRequest, "targets", "simultaneous")):  # type: ignore[misc]
@@ -222,6 +248,7 @@ class SurveyEstimates(_shape_of(EstimatesRequest, "targets", "simultaneous")):  
     )
     n: int = Field(description="Number of released reports, of all days.")
     documents: list[DocumentCount]
+    arms: list[Arms] = Field(description="One entry per version that has arms.")
     questions: list[QuestionEstimates]
     comparisons: list[GroupComparisons] = Field(
         description="One entry per table, and per group or period in which others are compared; empty unless requested."

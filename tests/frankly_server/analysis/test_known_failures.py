@@ -78,9 +78,10 @@ def test_they_are_counted_as_the_reports_are(database: Database, seed: int) -> N
     known = collect(database, document, drawn)
     with database.reading("look") as tx:
         (row,) = tx.documents.versions(SURVEY)
-        source = received(tx, row)
+        (source,) = received(tx, row)
         pairs = [blocks for blocks in source.failures if len(blocks) > 1]
-        again = replayed(tx, row, Received.of(row.envelope, {}, source.release), (), Request())
+        (empty,) = Received.of(row.envelope, source.release)
+        again = replayed(tx, row, empty, (), Request())
         assert again.failures == source.failures
         # Each block counts every one of them, and pairs of blocks those that releases count.
         assert {cell.n for cell in source.failures.values()} == {len(known)}

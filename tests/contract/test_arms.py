@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A split ballot through the whole path: file, devices, server, API and pages give the same numbers as
+a computation from the reports alone. One arm asks in the clear, two protect the answer."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_protocol.clock import FixedClock
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.report import Report
+from frankly_sdk import Policy
+from frankly_sdk.testing import open_client
+from frankly_server.accounts import Passwords
+from frankly_server.app import create_app
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store.reports import reports
+from frankly_server.surveys.definition import parse_definition
+from pydantic import SecretStr
+from scipy.stats import binomtest
+from sqlalchemy import select
+
+from tests.contract.conftest import NOW, ORIGIN, InProcess
+from tests.frankly_server.accounts.people import CHEAP
+from tests.migrated import opened
+
+PEOPLE = 400
+YES_NO = '[{id: "no", label: {en: "No"}}, {id: "yes", label: {en: "Yes"}}]'
+
+
+def block(name: str, question: str, epsilon: str, text: str) -> str:
+    return (
+        f'  - id: {name}\n    notion: ldp\n    epsilon: "{epsilon}"\n    mechanism: grr\n    questions:\n'
+        f'    - {{id: {question}, text: {{en: "{text}"}}, choices: {YES_NO}}}\n'
+    )
+
+
+FILE = (
+    "name: split\ntitle: {en: Split}\nlanguages: [en]\nopens: 2026-05-01T00:00:00Z\n"
+    "closes: 2026-07-01T00:00:00Z\nexpires: 2026-08-01T00:00:00Z\nmin_reports: 20\nrelease_step: 2\n"
+    'budget: "6"\nstrata:\n'
+    '- {id: region, text: {en: "Where?"}, choices: [{id: n, label: {en: N}}, {id: s, label: {en: S}}]}\n'
+    f'- {{id: paid, text: {{en: "Paid cash?"}}, choices: {YES_NO}}}\n'
+    "blocks:\n"
+    + block("cars", "car", "2", "Do you have a car?")
+    + block("weak", "paid", "4", "Did you pay anybody in cash?")
+    + block("strong", "paid", "2", "Did you pay in cash?")
+    + "arms:\n- {id: clear, share: 1, strata: [paid]}\n- {id: weak, share: 1, blocks: [weak]}\n"
+    "- {id: strong, share: 2, blocks: [strong]}\n"
+).encode()
+
+
+@dataclass
+class Ballot:
+    """A published survey with answers: its parts, and the stored rows."""
+
+    http: Any
+    services: Services
+    survey: str
+    document: SurveyDocument
+    sent: Sequence[Report]
+    rows: Sequence[tuple[list[int], dict[str, str]]]
+    key: str
+
+    def estimates(self, **query: Any) -> Any:
+        path = f"/v1/surveys/{self.survey}/estimates"
+        answer = self.http.get(
+            path, headers={"Authorization": f"Bearer {self.key}"}, query_string=query
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.get_json()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ballot]:
+    folder = tmp_path_factory.mktemp("arms")
+    url = SecretStr(f"sqlite:///{folder / 'frankly.db'}")
+    settings = Settings(home=folder / "home", database_url=url, public_url=ORIGIN)
+    with closing(opened(settings, FixedClock(NOW), Passwords(CHEAP))) as services:
+        services.surveys.apply(parse_definition(FILE))
+        published = services.surveys.publish("split")
+        app = create_app(settings, services=services)
+        http = app.test_client()
+        sent = answered(published.link, folder, http)
+        document = SurveyDocument.from_envelope(services.surveys.envelope(published.survey_id))
+        assert services.releasing.release() == PEOPLE
+        with services.database.engine.connect() as connection:
+            found = connection.execute(select(reports.c.symbols, reports.c.strata))
+            rows = [(json.loads(f"[{row.symbols}]"), json.loads(row.strata)) for row in found]
+        key = services.access.create("analyst", "test")
+        yield Ballot(http, services, published.survey_id, document, sent, rows, key)
+
+
+def answered(link: str, folder: Path, http: Any) -> list[Report]:
+    rng, rows = Random(11), []
+    for i in range(PEOPLE):
+        paid, region = rng.random() < 0.3, rng.choice("ns")
+        truth = {"paid": "yes" if paid else "no", "car": rng.choice(["yes", "no"])}
+        rows.append((f"p{i}", truth, {"region": region, "paid": truth["paid"]}))
+    transport = InProcess(http)
+    options: Any = {"policy": Policy(cap="6"), "transport": transport, "clock": FixedClock(NOW)}
+    with open_client(link, folder / "device.db", spread_s=0, **options) as client:
+        results = list(client.randomise_many(rows))
+        assert {row.status for row in results} == {"sealed"}
+        receipts = Counter((one.status, one.code) for one in client.flush())
+        assert receipts == {("sent", "accepted"): PEOPLE}
+        return [Report.from_bytes(row.report or b"") for row in results]
+
+
+def share(counted: Sequence[int], keep: float, flip: float) -> tuple[float, float]:
+    """Return the unbiased share of yes and its variance."""
+    n, observed = len(counted), sum(counted) / len(counted)
+    return (observed - flip) / (keep - flip), observed * (1 - observed) / n / (keep - flip) ** 2
+
+
+def in_arm(path: Ballot, arm: str) -> tuple[float, float, int]:
+    """Return the share of `paid` in an arm, its variance and the number of reports, from those sent."""
+    of_arm = [one for one in path.sent if one.strata["arm"] == arm]
+    if arm == "clear":
+        symbols = [int(one.strata["paid"] == "yes") for one in of_arm]
+        return *share(symbols, 1.0, 0.0), len(of_arm)
+    view = path.document.views[arm]
+    place = next(i for i, one in enumerate(view.blocks) if one.id == arm)
+    mechanism: Any = view.blocks[place].mechanism
+    (_, flip), (_, keep) = mechanism.weights
+    D = mechanism.denominator
+    return *share([int(one.symbols[place]) for one in of_arm], keep / D, flip / D), len(of_arm)  # type: ignore[arg-type]
+
+
+def test_devices_draw_the_arms_with_their_shares(path: Ballot) -> None:
+    arms = path.document.arms
+    assert arms is not None
+    assert {arm.id: arm.chance for arm in arms.arms} == {
+        "clear": 16384,
+        "weak": 16384,
+        "strong": 32768,
+    }
+    counted = Counter(one.strata["arm"] for one in path.sent)
+    for arm in arms.arms:
+        assert binomtest(counted[arm.id], PEOPLE, arm.chance / 65536).pvalue > 1e-6
+    blocks = {name: [one.id for one in view.blocks] for name, view in path.document.views.items()}
+    assert blocks == {"clear": ["cars"], "weak": ["cars", "weak"], "strong": ["cars", "strong"]}
+
+
+def test_a_clear_answer_divides_no_cell(path: Ballot) -> None:
+    """It is stored like a symbol: cells of a rare answer would be withheld, and its share biased."""
+    assert {tuple(sorted(strata)) for _, strata in path.rows} == {("arm", "region")}
+    counted = Counter((strata["arm"], len(symbols)) for symbols, strata in path.rows)
+    assert set(counted) == {("clear", 2), ("weak", 2), ("strong", 2)}
+    clear = Counter(symbols[1] for symbols, strata in path.rows if strata["arm"] == "clear")
+    sent = Counter(one.strata["paid"] for one in path.sent if one.strata["arm"] == "clear")
+    assert clear == {0: sent["no"], 1: sent["yes"]}
+
+
+def test_estimates_by_arm_are_those_of_its_reports(path: Ballot) -> None:
+    body = path.estimates(by="arm")
+    found = {
+        question["by"]["arm"]: question
+        for question in body["questions"]
+        if question["id"] == "paid"
+    }
+    assert list(found) == ["clear", "weak", "strong"]
+    for arm, question in found.items():
+        value, variance, n = in_arm(path, arm)
+        row = question["rows"][1]
+        assert question["n"] == n
+        assert row["choice"] == "yes"
+        assert row["estimate"] == pytest.approx(value, abs=1e-12)
+        assert row["se"] ** 2 == pytest.approx(variance * n / (n - 1), rel=1e-6)
+    texts = {arm: question["text"]["en"] for arm, question in found.items()}
+    assert texts == {
+        "clear": "Paid cash?",
+        "weak": "Did you pay anybody in cash?",
+        "strong": "Did you pay in cash?",
+    }
+    cars = [question for question in body["questions"] if question["id"] == "car"]
+    assert [question["by"]["arm"] for question in cars] == ["clear", "weak", "strong"]
+    assert {one["arm"]: one["n"] for one in body["documents"]} == Counter(
+        one.strata["arm"] for one in path.sent
+    )
+    assert body["n"] == PEOPLE
+
+
+def test_all_arms_together_are_their_mean_by_reports(path: Ballot) -> None:
+    (paid,) = [q for q in path.estimates()["questions"] if q["id"] == "paid"]
+    parts = [in_arm(path, arm) for arm in path.document.views]
+    mean = sum(value * n for value, _, n in parts) / PEOPLE
+    assert paid["n"] == PEOPLE
+    assert paid["rows"][1]["estimate"] == pytest.approx(mean, abs=1e-12)
+    assert "pooled" in paid["rows"][1]["flags"] + paid.get("flags", [])
+
+
+def test_differences_between_arms_have_margins(path: Ballot) -> None:
+    body = path.estimates(by="arm", compare="clear")
+    (paid,) = [one for one in body["comparisons"] if one["question"] == "paid"]
+    rows = {row["by"]: row for row in paid["rows"] if row["choice"] == "yes"}
+    first, first_variance, n_first = in_arm(path, "clear")
+    for arm in ("weak", "strong"):
+        value, variance, n = in_arm(path, arm)
+        row = rows[arm] if arm in rows else rows[f"arm={arm}"]
+        assert row["difference"] == pytest.approx(value - first, abs=1e-12)
+        expected = sqrt(variance * n / (n - 1) + first_variance * n_first / (n_first - 1))
+        assert row["se"] == pytest.approx(expected, rel=1e-6)
+        assert row["low"] < row["difference"] < row["high"]
+
+
+def test_public_answers_still_divide_all_arms(path: Ballot) -> None:
+    body = path.estimates(by="region")
+    paid = {q["by"]["region"]: q for q in body["questions"] if q["id"] == "paid"}
+    for region, question in paid.items():
+        assert question["n"] == sum(one.strata["region"] == region for one in path.sent)
+
+
+def test_a_result_is_replayed(path: Ballot) -> None:
+    for query in ({"by": "arm", "compare": "clear"}, {}, {"by": "region"}, {"by": "day"}):
+        body = path.estimates(**query)
+        again = path.services.analysis.replay(body)
+        assert json.loads(again) == body
+
+
+REPORTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"strata": {"region": "n"}}, "strata_invalid", "strata.arm"),
+    ({"strata": {"region": "n", "arm": "other"}}, "strata_invalid", "strata.arm"),
+    ({"strata": {"arm": "weak"}}, "strata_invalid", "strata"),
+    ({"strata": {"region": "n", "arm": "weak", "paid": "no"}}, "strata_invalid", "strata"),
+    ({"y": [0]}, "symbol_unknown", "y"),
+    ({"y": [0, 0, 0]}, "symbol_unknown", "y"),
+    ({"strata": {"region": "n", "arm": "clear", "paid": "no"}}, "symbol_unknown", "y"),
+    (
+        {"strata": {"region": "n", "arm": "clear", "paid": "x"}, "y": [0]},
+        "strata_invalid",
+        "strata.paid",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "code", "field"), REPORTS)
+def test_reports_of_no_arm_are_refused(
+    path: Ballot, change: dict[str, Any], code: str, field: str
+) -> None:
+    good = {
+        "v": 1,
+        "doc": path.document.digest,
+        "id": "ab" * 16,
+        "y": [0, 1],
+        "strata": {"region": "n", "arm": "weak"},
+        "token": None,
+    }
+    answer = path.http.post(f"/v1/surveys/{path.survey}/reports", json=good | change)
+    assert (answer.status_code, answer.get_json()["code"]) == (422, code)
+    assert answer.get_json()["field"] == field
+
+
+FILES: list[tuple[str, str, str]] = [
+    ("share: 2, blocks", "share: 0, blocks", "arms[2].share"),
+    ("blocks: [strong]", "blocks: [none]", "arms[2].blocks"),
+    ("strata: [paid]", "strata: [car]", "arms[0].strata"),
+    ("blocks: [strong]", "blocks: [strong, weak]", "arms[2]"),
+    ("id: strong, share", "id: weak, share", "arms"),
+    ("id: region,", "id: arm,", "arms[0]"),
+    ("blocks: [weak]}\n", "blocks: [weak, weak]}\n", "arms[1].blocks"),
+    ("share: 2, blocks", 'share: "0.01", blocks', "arms[2].share"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "field"), FILES)
+def test_arms_of_a_file_that_are_none_are_refused(old: str, new: str, field: str) -> None:
+    text = FILE.decode()
+    assert old in text
+    with pytest.raises(InvalidInput) as refused:
+        parse_definition(text.replace(old, new).encode())
+    assert refused.value.field == field
+
+
+def test_a_file_with_arms_is_written_as_it_was_read() -> None:
+    definition = parse_definition(FILE)
+    assert parse_definition(definition.to_yaml()) == definition
