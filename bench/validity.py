@@ -15,23 +15,19 @@ as counts from the exact law of the reports. The server's own code estimates som
 difference above 1e-9 ends the bench. Exits 1 if a demand is not met.
 """
 
-import argparse
-import json
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
 from itertools import groupby
 from operator import attrgetter
 
 import numpy as np
 from _design.row import Row
-from _runner import load, markdown
 from _validity import anchored, law, surveys
 from _validity.anchored import Survey, anchor_differences
 from _validity.cells import Cell
 from _validity.estimates import TOLERANCE, differences, means_of, of_all, of_passers, uncorrected
+from _validity.rows import printed, row_of
 from frankly_server.estimate.validity import BY_GROUP, SHOWN
 
 SURVEYS, CHECKED = 20_000, 5
@@ -49,31 +45,7 @@ BIAS_WITHIN = 0.1
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line, simulate and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    parser.add_argument("--surveys", type=int, default=SURVEYS, help="simulated surveys per cell")
-    chosen = parser.parse_args(arguments)
-    before, rows = load(), list[Row]()
-    for row in measured(chosen.surveys):
-        rows.append(row)
-        if not chosen.json:
-            print(_line(row), flush=True)
-    holds = all(row.holds is not False for row in rows)
-    if chosen.json:
-        body = {
-            "bench": "validity",
-            "python": platform.python_version(),
-            "machine": platform.machine(),
-            "load": [before, load()],
-            "rows": [asdict(row) | {"ratio": row.ratio} for row in rows],
-            "holds": holds,
-        }
-        print(json.dumps(body, indent=1))
-    else:
-        print("", *markdown(_summary(rows)), sep="\n")
-    sys.exit(0 if holds else 1)
+    printed("validity", __doc__, SURVEYS, measured, arguments)
 
 
 def measured(runs: int) -> Iterator[Row]:
@@ -122,12 +94,12 @@ def _by_anchors(runs: int, rng: np.random.Generator) -> Iterator[Row]:
         cost = float(np.std(anchored.by_anchor(survey, drawn).values) / np.std(usual))
         seconds = time.process_time() - start
         name, limit = survey.name, COST
-        yield _row(14, name, cost / survey.factor, limit, seconds, "factor", survey.factor)
+        yield row_of(14, name, cost / survey.factor, limit, seconds, "factor", survey.factor)
     for survey in anchored.wrong_anchors():
         yield _bias_of_anchor(survey, runs, rng)
     start = time.process_time()
     for case, rejected in anchored.sizes(min(runs, TESTED), rng):
-        yield _row(16, case, 100 * rejected, ANCHOR_SIZE, time.process_time() - start, unit=" %")
+        yield row_of(16, case, 100 * rejected, ANCHOR_SIZE, time.process_time() - start, unit=" %")
         start = time.process_time()
 
 
@@ -143,8 +115,8 @@ def _of_anchor(item: int, survey: Survey, runs: int, rng: np.random.Generator) -
     covered = 100 * many.coverage(survey.theta)
     error = float(np.mean(many.se) / np.std(many.values))
     return (
-        _row(item, survey.name, covered, limit, seconds, unit=" %"),
-        _row(13, survey.name, error, within, seconds),
+        row_of(item, survey.name, covered, limit, seconds, unit=" %"),
+        row_of(13, survey.name, error, within, seconds),
     )
 
 
@@ -163,7 +135,7 @@ def _bias_of_anchor(survey: Survey, runs: int, rng: np.random.Generator) -> Row:
         )
     )
     limit, seconds = (expected - BIAS_WITHIN, expected + BIAS_WITHIN), time.process_time() - start
-    return _row(15, survey.survey, found, limit, seconds, "uncorrected", plain, " points")
+    return row_of(15, survey.survey, found, limit, seconds, "uncorrected", plain, " points")
 
 
 def _off(middle: float) -> Callable[[Row], float]:
@@ -206,10 +178,10 @@ def _estimates(
     within = ERROR if cell.relative <= BY_GROUP else None
     error = float(np.mean(many.se)) / deviation
     return (
-        _row(item, cell.name, covered, limit, seconds, "uncorrected", before, " %"),
-        _row(9, cell.name, if_known, limit, seconds, "not known", covered, " %"),
-        _row(3, cell.name, error, within, seconds),
-        _row(4, cell.name, deviation / usual, None, seconds, "passers alone", passers / usual),
+        row_of(item, cell.name, covered, limit, seconds, "uncorrected", before, " %"),
+        row_of(9, cell.name, if_known, limit, seconds, "not known", covered, " %"),
+        row_of(3, cell.name, error, within, seconds),
+        row_of(4, cell.name, deviation / usual, None, seconds, "passers alone", passers / usual),
     )
 
 
@@ -222,7 +194,7 @@ def _law(runs: int, rng: np.random.Generator) -> Iterator[Row]:
             limit = SIZE if item == 5 and about >= LEAST_TESTED else None
             case = f"{name}, about {about} failed"
             seconds = time.process_time() - start
-            yield _row(item, case, 100 * rejected, limit, seconds, unit=" %")
+            yield row_of(item, case, 100 * rejected, limit, seconds, unit=" %")
             start = time.process_time()
 
 
@@ -236,7 +208,7 @@ def _bias(cell: Cell, runs: int, rng: np.random.Generator) -> Iterator[Row]:
     seconds = time.process_time() - start
     for item, found, expected in ((7, bias, bias_of(cell)), (10, known, bias_if_known(cell))):
         limit = 100 * expected - BIAS_WITHIN, 100 * expected + BIAS_WITHIN
-        yield _row(item, cell.survey, found, limit, seconds, "uncorrected", plain, " points")
+        yield row_of(item, cell.survey, found, limit, seconds, "uncorrected", plain, " points")
 
 
 def bias_of(cell: Cell) -> float:
@@ -264,56 +236,6 @@ def bias_if_known(cell: Cell) -> float:
 def _check(name: str, difference: float) -> None:
     if difference > TOLERANCE:
         sys.exit(f"{name}: the server's estimate differs by {difference:g}")
-
-
-def _row(
-    item: int,
-    case: str,
-    value: float,
-    demand: tuple[float, float] | None,
-    seconds: float,
-    baseline: str = "",
-    its_value: float | None = None,
-    unit: str = "",
-) -> Row:
-    # Five digits are more than the simulation determines.
-    value, its_value = (
-        float(f"{value:.5g}"),
-        None if its_value is None else float(f"{its_value:.5g}"),
-    )
-    limit, holds = "", None
-    if demand is not None:
-        low, high = demand
-        limit, holds = f"{low:.4g} to {high:.4g}{unit}", bool(low <= value <= high)
-    return Row(
-        item, case, value, None, None, round(seconds, 4), baseline, its_value, None, limit, holds
-    )
-
-
-def _line(row: Row) -> str:
-    verdict = {None: "", True: "yes", False: "NO"}[row.holds]
-    its = "" if row.baseline_value is None else f"{row.baseline} {row.baseline_value:.4g}"
-    return f"{row.item} {row.case:84} {row.value:9.4g} {its:24} {row.limit:16} {verdict}".rstrip()
-
-
-def _summary(rows: Sequence[Row]) -> list[dict[str, str | float]]:
-    """Return a line per item and demand."""
-    lines: list[dict[str, str | float]] = []
-    for item, limit in dict.fromkeys((row.item, row.limit) for row in rows):
-        of_item = [row for row in rows if (row.item, row.limit) == (item, limit)]
-        values = [row.value or 0.0 for row in of_item]
-        missed = sum(row.holds is False for row in of_item)
-        lines.append(
-            {
-                "item": str(item),
-                "demand": limit,
-                "cells": len(of_item),
-                "least": min(values),
-                "largest": max(values),
-                "missed": missed,
-            }
-        )
-    return lines
 
 
 if __name__ == "__main__":

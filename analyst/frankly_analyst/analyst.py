@@ -3,7 +3,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,7 @@ from frankly_analyst.errors import Refused, Unreachable
 from frankly_analyst.estimates import Estimates
 from frankly_analyst.plans import Plan
 from frankly_analyst.request import EstimatesRequest
+from frankly_analyst.split_plan import SplitPlan
 from frankly_analyst.surveys import Surveys
 from frankly_analyst.wave_plan import WavePlan
 
@@ -133,6 +134,21 @@ class Analyst:
         """
         body = self._ask("POST", "/v1/plan", json={"solve_for": solve_for, **fields})
         return _parsed(lambda: Plan.from_json(body))
+
+    def plan_split(self, arms: Sequence[Mapping[str, Any]], **fields: Any) -> SplitPlan:
+        """Plan a comparison of a choice's share in two arms, of which each device draws one.
+
+        arms : two, such as ``{"epsilon": "2", "mechanism": "grr", "share": 0.1}``, or ``{"clear":
+        True, "share": 0.05}`` for a public question; `shares` of all choices if there are more than
+        two. fields : choices (their number, or expected counts), n (reports, for the power) or power
+        (0.8, for the reports); optionally target (position of the choice, the last), chance (of the
+        first arm, out of 65,536), level and response_rate.
+        These are the fields of `frankly plan --split --json`.
+
+        Raises Unreachable, or Refused, whose `field` names the invalid input.
+        """
+        body = self._ask("POST", "/v1/plan/split", json={"arms": list(arms), **fields})
+        return _parsed(lambda: SplitPlan.from_json(body))
 
     def plan_waves(self, waves: int, n: int, **fields: Any) -> WavePlan:
         """Plan several waves in which each person spends at most one privacy level in total.

@@ -138,6 +138,8 @@ _ESTIMATE = {
     "pooling": "pooling estimator",
     "ratios": "ratios",
     "set_fit set_law sets": "kinds sets joint",
+    "split_plan": "split_plan",
+    "split_test": "split_test",
     "target_ends": "target_ends figures",
     "validity": "validity",
     "wave_plan": "wave_plan",

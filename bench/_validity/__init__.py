@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of bench/validity.py."""
+"""Parts of bench/validity.py and bench/split.py."""
 
 import os
 

@@ -132,6 +132,11 @@ def sdk(_: Any) -> Patched:
     }
 
 
+def split(bench: Any) -> Patched:
+    ballots = list(islice(bench.split.ballots(), 2))
+    return {"_ballots": lambda: ballots}
+
+
 def validity(bench: Any) -> Patched:
     cells = list(islice(bench.surveys.same_report(), 2))
     blocks, forms = islice(bench.anchored.in_blocks(), 1), islice(bench.anchored.in_forms(), 1)
@@ -169,6 +174,7 @@ BENCHES: dict[str, tuple[Callable[[Any], Patched], str]] = {
     "scale": (scale, "--on sqlite --reports 10"),
     "sdk": (sdk, ""),
     "sizing": (unchanged, "--reports 1000"),
+    "split": (split, "--surveys 20"),
     "validity": (validity, "--surveys 20"),
     "verify": (verify, ""),
 }

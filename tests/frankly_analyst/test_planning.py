@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from frankly_analyst import Analyst, Plan, Refused, Unreachable
+from frankly_analyst.split_plan import SplitPlan
 from scipy import stats
 
 from tests.frankly_analyst.conftest import Served
@@ -110,7 +111,35 @@ def test_refusals_are_typed(analyst: Analyst, name: str) -> None:
     assert (error.status, error.code, error.field) == (422, code, field)
 
 
+ARMS: list[dict[str, Any]] = [
+    {"epsilon": "4", "mechanism": "grr", "share": 0.08},
+    {"epsilon": "4", "mechanism": "grr", "share": 0.03},
+]
+
+
+def test_two_arms_are_planned(analyst: Analyst) -> None:
+    plan = analyst.plan_split(ARMS, choices=2, response_rate=0.5)
+    assert (plan.solve_for, plan.level, plan.difference) == ("n", 0.95, pytest.approx(0.05))
+    figures = plan.planned
+    assert (figures.n, figures.per_arm, figures.invited) == (890, (445, 445), 1780)
+    assert plan.best is not None
+    assert plan.best.n == 886
+    assert str(plan).splitlines() == [
+        "a difference of 5 points at 0.95",
+        "  890 reports (1780 invited), 445 and 445 in the arms, chance of the first 50.0%: power 80.0%",
+        "  best: 886 reports (1772 invited), 414 and 472 in the arms, chance of the first 46.8%: power 80.0%",
+    ]
+    assert SplitPlan.from_json(plan.body) == plan
+    few = analyst.plan_split(ARMS, choices=2, n=9)
+    assert (few.solve_for, few.best) == ("power", None)
+    assert len(str(few).splitlines()) == 2
+    error = refusal(Refused, analyst.plan_split, ARMS[:1], choices=2)
+    assert (error.status, error.code, error.field) == (422, "field_type", "arms")
+
+
 def test_invalid_plans_are_unreachable() -> None:
+    with stranger(says(200, "application/json", b'{"n": 5}')) as url, pytest.raises(Unreachable):
+        Analyst(url, "frankly_live_x").plan_split(ARMS, choices=2)
     with stranger(says(200, "application/json", b'{"n": 5}')) as url, pytest.raises(Unreachable):
         Analyst(url, "frankly_live_x").plan("margin", **GRR, epsilon="1", n=5)
 

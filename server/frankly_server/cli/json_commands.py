@@ -17,6 +17,7 @@ from frankly_server.requests.design import design_json
 from frankly_server.requests.estimate import estimate_json
 from frankly_server.requests.measure import measure_json
 from frankly_server.requests.plan import plan_json
+from frankly_server.requests.split import split_json
 from frankly_server.requests.verify import verify_json
 from frankly_server.requests.waves import DIVISIONS, waves_json
 
@@ -104,10 +105,16 @@ def estimate(file: BinaryIO, as_json: bool) -> None:
 
 @click.command()
 @_input
+@click.option(
+    "--split",
+    is_flag=True,
+    help="Plan a comparison of two arms: reads the arms and their guessed shares.",
+)
 @json_option
-def plan(file: BinaryIO, as_json: bool) -> None:
+def plan(file: BinaryIO, split: bool, as_json: bool) -> None:
     """Plan a survey: reads two of level, reports and margin from FILE or standard input, writes the third."""
-    _answer(lambda asked: plan_json(asked, time.monotonic), "plan", file, as_json)
+    planner = split_json if split else plan_json
+    _answer(lambda asked: planner(asked, time.monotonic), "plan", file, as_json)
 
 
 @click.command()

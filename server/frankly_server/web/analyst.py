@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes for analysts: estimates with their uncertainty, counts and plans, but no reports."""
+"""Routes for analysts: estimates with their uncertainty, and counts, but no reports."""
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -9,30 +8,17 @@ from apiflask import APIBlueprint
 from flask import Response
 from frankly_analyst.counts_request import COUNTS_FIELDS
 from frankly_analyst.formats import to_csv, to_spreadsheet
-from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.design.tables.limits import FINISH_S
-from frankly_server.requests.design_fields import Planner, within
-from frankly_server.requests.plan import plan_json
-from frankly_server.requests.plan_request import PlanRequest
-from frankly_server.requests.waves import WavesRequest, waves_json
 from frankly_server.services import Services
 from frankly_server.surveys.opened import opened_surveys
-from frankly_server.web import (
-    auth,
-    counts_models,
-    estimates_models,
-    estimates_request,
-    plan_models,
-    reading,
-)
+from frankly_server.web import auth, counts_models, estimates_models, estimates_request, reading
 from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
 from frankly_server.web.parquet import to_parquet
-from frankly_server.web.searching import search_once, without_slot
+from frankly_server.web.searching import without_slot
 
 FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] = {
     "json": (encode, reading.JSON),
@@ -46,35 +32,6 @@ _ONLY_JSON: Final = {
     "completion": "completions are JSON: use format=json, or the client's completion()",
 }
 """Fields whose results only JSON can hold, each with the way out."""
-PLAN_BYTES, PLAN_S = 2**18, 20.0
-_PLAN_PROBLEMS = (
-    Problem.UNAUTHENTICATED,
-    Problem.FORBIDDEN,
-    Problem.CONTENT_TYPE,
-    Problem.BODY_TOO_LARGE,
-    Problem.JSON_INVALID,
-    Problem.FIELD_TYPE,
-    Problem.FIELD_MISSING,
-    Problem.CONFIDENCE_RANGE,
-    Problem.COUNTS_INVALID,
-    Problem.TARGETS_INVALID,
-    Problem.WEIGHTS_INVALID,
-    Problem.PRIOR_SUM,
-    Problem.PRIOR_SHAPE,
-    Problem.PRIOR_VALUE,
-    Problem.SECRET_EMPTY,
-    Problem.CHOICE_UNPROTECTED,
-    Problem.CHOICES_COUNT,
-    Problem.EPS_NOT_FINITE,
-    Problem.NUMBER_NOT_FINITE,
-    Problem.EPS_OUT_OF_RANGE,
-    Problem.EPS_FORMAT,
-    Problem.OPTIMISER_LIMIT,
-    Problem.MECHANISM_NOT_CERTIFIED,
-    Problem.IDENTITY_MECHANISM,
-    Problem.NOT_IDENTIFIABLE,
-    Problem.UNSUPPORTED,
-)
 _QUERY = (
     *estimates_request.PARAMETERS,
     Query(
@@ -212,59 +169,6 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         with without_slot(services.analyses):
             body = encode(services.analysis.counts(survey_id, **texts))
         return Response(body, content_type=reading.JSON)
-
-    @routes.post("/v1/plan")
-    @declare(
-        routes,
-        "plan",
-        answers={
-            200: ("The solution, and the margins around it.", reading.JSON, plan_models.PlanResult)
-        },
-        problems=_PLAN_PROBLEMS,
-        body={reading.JSON: PlanRequest},
-        secured=True,
-    )
-    def plan() -> Response:
-        """Return the number of reports for a margin, the margin of a number of reports, or a level.
-
-        The body is that of `frankly plan --json` without `limits`: all searches together take at
-        most 20 seconds.
-        """
-        return _planned(plan_json)
-
-    @routes.post("/v1/waves")
-    @declare(
-        routes,
-        "waves",
-        answers={200: ("Groups of people, and their waves.", reading.JSON, plan_models.WavePlan)},
-        problems=_PLAN_PROBLEMS,
-        body={reading.JSON: WavesRequest},
-        secured=True,
-    )
-    def waves() -> Response:
-        """Return a division of people over several waves, with one level per person over all waves.
-
-        The body is that of `frankly waves --json` without `limits`: all searches together take at
-        most 20 seconds.
-        """
-        return _planned(waves_json)
-
-    def _planned(plan: Planner) -> Response:
-        limits.questions.take(auth.require_role(services, "analyst").prefix)
-        reading.query(())
-        reading.content_type({reading.JSON})
-        # Decimals, because levels must not be converted to floats.
-        plan_input = parse_json(reading.body(PLAN_BYTES), max_bytes=PLAN_BYTES, decimals=True)
-        result = search_once(
-            services,
-            within,
-            plan,
-            plan_input,
-            time.monotonic,
-            PLAN_S,
-            seconds=PLAN_S + 2 * FINISH_S,
-        )
-        return Response(encode(result), content_type=reading.JSON)
 
     return routes
 

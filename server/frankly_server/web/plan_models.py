@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of plans and wave plans for the OpenAPI document (spec 8.8, 8.14)."""
+"""Models of plans, plans of two arms and wave plans for the OpenAPI document (spec 8.8, 8.14)."""
 
 from typing import Literal
 
 from pydantic import Field
 
 from frankly_server.requests.plan_request import PlanRequest
+from frankly_server.requests.split import SplitRequest
 from frankly_server.requests.waves import WavesRequest
 from frankly_server.web.models import Shape
 
@@ -117,6 +118,34 @@ class PlanResult(Shape):
     )
 
 
+class SplitFigures(Shape):
+    """Reports and power of a comparison of two arms with one chance."""
+
+    chance: int = Field(description="Of the first arm, out of 65,536.")
+    n: int = Field(description="Reports of both arms.")
+    per_arm: tuple[int, int] = Field(description="Expected reports of each arm.")
+    invited: int = Field(description="Number of people to ask, given the response rate.")
+    power: float = Field(description="Chance that the test detects the difference.")
+
+
+class SplitPlan(SplitFigures):
+    """A plan of two arms; `best` is that with the best chance."""
+
+    solve_for: Literal["n", "power"]
+    target: int = Field(description="Position of the choice that is compared.")
+    difference: float = Field(
+        description="Guessed share of the target in the first arm, less that in the second."
+    )
+    level: float
+    variances: tuple[float, float] = Field(
+        description="Variance of one report's estimate in each arm, at the guessed shares."
+    )
+    best: SplitFigures | None = Field(
+        description="With the chance that needs the fewest reports, or with n has the most power; "
+        "null if an arm would expect fewer than 5 reports with every chance."
+    )
+
+
 class WaveGroup(Shape):
     """People who answer the waves from `first` to `last`, counted from 1."""
 
@@ -175,6 +204,9 @@ ALL = (
     PlannedTable,
     RegretFigures,
     PlanResult,
+    SplitRequest,
+    SplitFigures,
+    SplitPlan,
     WavesRequest,
     WaveGroup,
     WaveChange,
