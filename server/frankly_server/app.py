@@ -30,6 +30,7 @@ from frankly_server.web import (
     models,
     openapi,
     plan_models,
+    planning,
     problems,
     public,
     reading,
@@ -104,6 +105,7 @@ def create_app(
     allowed = limits.RateLimits(settings)
     app.register_blueprint(public.blueprint(bound, settings, allowed))
     app.register_blueprint(analyst.blueprint(bound, allowed))
+    app.register_blueprint(planning.blueprint(bound, allowed))
     app.register_blueprint(management.blueprint(bound, allowed))
     app.register_blueprint(hosted.blueprint(bound))
     app.register_blueprint(front.blueprint())

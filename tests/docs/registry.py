@@ -74,6 +74,7 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/survey_file.md", "name: smoking"): _run(
         "tests/frankly_server/surveys/test_file_schema.py"
     ),
+    ("docs/survey_file.md", "name: cash"): _run("tests/frankly_server/surveys/test_file_schema.py"),
     ("docs/admin.md", "blocks:"): _run("tests/frankly_server/surveys/test_anchors.py"),
     ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protection.py"),
     ("docs/admin.md", "FRANKLY_WEBHOOK_HOSTS="): _run(_HERE),
@@ -128,6 +129,7 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
         _HERE, "the test runs the same command of the page of results"
     ),
     ("docs/estimates.md", 'echo \'{"blocks"'): _run(_HERE),
+    ("docs/estimates.md", 'echo \'{"choices"'): _run(_HERE),
     ("docs/estimates.md", 'echo \'{"notion"'): _run(_HERE),
     ("docs/estimates.md", 'echo \'{"form"'): _run(_HERE),
     ("docs/maths/notions.md", "ldp → srlip → lip → alip → pml → dpv"): _made(
@@ -158,6 +160,9 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/sdk.md", "from frankly_sdk.testing import FakeServer"): _run(_SDK),
     ("docs/sdk.md", "import asyncio"): _run(_SDK),
     ("docs/sdk.md", "from examples.issuer import Issuer"): _run(_SDK),
+    ("docs/browser.md", "const plan = await client.plan(), { survey } = client.view(plan);"): _run(
+        "tests/browser/sdk/test_arms.py"
+    ),
     ("docs/browser.md", "import { blind, finalize }"): _run("tests/browser/sdk/test_blind.py"),
     ("docs/web_frameworks.md", "import { FranklySurvey } from"): _shown(
         "tests/browser/stacks/test_examples.py", "the example for React does the same"

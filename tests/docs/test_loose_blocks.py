@@ -111,6 +111,20 @@ def test_the_plan_of_blocks_is_better_than_equal_levels(root: Path, tmp_path: Pa
     assert sum(float(one["epsilon"]) for one in planned["blocks"]) == pytest.approx(2)
 
 
+def test_two_arms_are_planned(root: Path, tmp_path: Path) -> None:
+    (line,) = block(root, "estimates.md", 'echo \'{"choices"').commands
+    planned = json.loads(Session(tmp_path, literal=False).typed(line))
+    page = " ".join((root / "docs" / "estimates.md").read_text(encoding="utf-8").split())
+    n, (first, second) = planned["n"], planned["per_arm"]
+    points = 100 * planned["difference"]
+    assert first == second
+    assert (
+        f"Here {n} reports find the difference of {points:.0f} points with a power of "
+        f"{100 * planned['power']:.0f} % at a level of {100 * planned['level']:.0f} %: "
+        f"{first} are expected in each arm."
+    ) in page
+
+
 def test_waves_are_planned(root: Path, tmp_path: Path) -> None:
     (line,) = block(root, "results.md", 'echo \'{"prior":{"joint":[[7').commands
     shown = Session(tmp_path, literal=False).typed(line)

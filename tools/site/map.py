@@ -234,6 +234,11 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "frankly_server.estimate.figures:sampling_factors",
         ),
         ("the margin of a planned survey", "frankly_server.estimate.planner:Plan.margins"),
+        ("how a plan of two arms is answered", "frankly_server.requests.split:split_json"),
+        (
+            "the power of the test that compares two arms",
+            "frankly_server.estimate.split_test:SplitTest",
+        ),
         (
             "the best division of respondents over waves",
             "frankly_server.estimate.wave_plan:best_division",

@@ -64,6 +64,10 @@ def asked_in_words(document: SurveyDocument) -> str:
 
     Boxes of one question count as one; public questions and an instructed item are asked besides.
     """
+    if document.views:
+        return " ".join(
+            f"Arm {name}: {asked_in_words(view)}" for name, view in document.views.items()
+        )
     asking, public = Asking(document.blocks), len(document.strata)
     others = ["the public one" if public == 1 else f"the {public} public ones"] if public else []
     if document.instructed is not None:
@@ -75,6 +79,8 @@ def asked_in_words(document: SurveyDocument) -> str:
         verb = "is" if len(others) == 1 and public <= 1 else "are"
         also = f" Besides, {' and '.join(others)} {verb} asked." if others else ""
         return f"A person is asked {number}: what the report is about, and what that needs.{also}"
+    if not document.blocks:
+        return f"A person is asked {' and '.join(others)}."
     all_of_them = f"all {asking.groups} questions" if asking.groups > 1 else "the one question"
     skipped = " except those that a rule skips" if rules else ""
     besides = f", and {' and '.join(others)}" if others else ""

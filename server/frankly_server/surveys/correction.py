@@ -58,7 +58,7 @@ def _in_one_form(stated: Stated, anchor: Anchor) -> bool:
 def correction_in_words(document: SurveyDocument) -> Iterator[str]:
     """Yield what the correction by anchors costs, and a warning if that is much; nothing without anchors."""
     factors = {
-        text_of(stated.questions, document): factor
+        text_of(stated.questions, document, stated.arm): factor
         for stated in stated_of(document)
         if (factor := correction_factor(document, stated, wanted_plan(stated))) is not None
     }

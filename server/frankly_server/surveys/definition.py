@@ -9,6 +9,7 @@ from math import prod
 from typing import Annotated, Any, Final, Literal, Self
 
 from frankly_protocol import canonical
+from frankly_protocol.arms import MAX_ARMS
 from frankly_protocol.audit.bounds import MAX_EPSILON
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -31,6 +32,13 @@ from frankly_server.faults import faults_of, invalid
 from frankly_server.requests.choices import DesignChoices
 from frankly_server.requests.fields import ClosedModel, Epsilon, Flag, Slug, custom
 from frankly_server.surveys.anchors import require_anchors
+from frankly_server.surveys.arms_definition import (
+    ArmDefinition,
+    arms_of,
+    placed_in,
+    require_arms,
+    strata_of,
+)
 from frankly_server.surveys.asked import asks_less
 from frankly_server.surveys.fields import Budget, Language, LocalisedText, Moment, Reports
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
@@ -280,6 +288,7 @@ class SurveyDefinition(ClosedModel):
     of a cell that are released together; by default 10, or min_reports if that is less.
     instructed : an item that asks for one given choice; see `InstructedDefinition`. Not beside a prior,
     because who passes and who fails would need a prior of their own.
+    arms : versions of the survey of which a device draws one; see `ArmDefinition`.
     page : the look of the hosted page, which is not in the document.
     expected_reports : expected number of reports. Several public questions are refused if they
     leave too few expected reports per cell, unless accept_small_cells.
@@ -298,6 +307,7 @@ class SurveyDefinition(ClosedModel):
     expected_reports: Reports = 1000
     accept_small_cells: Flag = False
     budget: Budget
+    arms: Annotated[tuple[ArmDefinition, ...], Field(max_length=MAX_ARMS)] = ()
     strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
     tokens: TokensDefinition | None = None
     blocks: Annotated[tuple[BlockDefinition, ...], Field(max_length=99)] = ()
@@ -326,6 +336,9 @@ class SurveyDefinition(ClosedModel):
         fields = info.data
         # Fields missing here were invalid, and their errors are already reported.
         if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:
+            return strata
+        # Each arm has cells of its own (`require_arms`).
+        if fields.get("arms"):
             return strata
         min_reports = fields.get("min_reports") or RELEASE_STEP
         cells = prod(len(question.choices) for question in strata)
@@ -396,8 +409,10 @@ class SurveyDefinition(ClosedModel):
             raise custom(Problem.DEFINITION_INVALID, "times must satisfy opens < closes ≤ expires")
         _distinct("language", self.languages)
         _distinct("block", [block.id for block in self.blocks])
-        # Distinct across blocks and strata, because answers are identified by question id.
-        _distinct("question", [question.id for question in self.questions])
+        # Distinct across blocks and strata, because answers are identified by question id; with arms
+        # within each of them (`require_arms`).
+        if not self.arms:
+            _distinct("question", [question.id for question in self.questions])
         for text_name, texts in self._texts():
             if set(texts) != set(self.languages):
                 raise custom(
@@ -556,8 +571,14 @@ def parse_value(value: Any) -> SurveyDefinition:
     public = [(f"strata[{k}]", question) for k, question in enumerate(definition.strata)]
     if definition.instructed is not None:
         public.append(("instructed", definition.instructed))
+    require_arms(definition)
     require_anchors(definition, public)
-    require_asked(definition.places, public, definition.languages)
+    arms = arms_of(definition)
+    listed = [list(definition.places)]
+    if arms is not None:
+        listed = [placed_in(definition, arm) for arm in arms.arms]
+    for places in listed:
+        require_asked(places, public, definition.languages)
     return definition.model_copy(
         update={"blocks": tuple(_in_order(definition, i) for i in range(len(definition.blocks)))}
     )
@@ -567,7 +588,10 @@ def _in_order(survey: SurveyDefinition, i: int) -> BlockDefinition:
     """Return a block with its strata in the document's order. Raises InvalidInput(prior_shape)."""
     block, questions = (
         survey.blocks[i],
-        [(q.id, [choice.id for choice in q.choices]) for q in survey.strata],
+        [
+            (q.id, [choice.id for choice in q.choices])
+            for q in strata_of(survey, survey.blocks[i].id)
+        ],
     )
     if block.prior is None:
         return block

@@ -9,20 +9,21 @@ no reader could distinguish.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Final
 
+from frankly_protocol.arms import Arms
 from frankly_protocol.audit import (
     DEVICE_CAP,
     Claim,
     ReportLevel,
     exp_lower,
     is_endless,
+    largest_level,
     level_for,
     ln_up,
-    report_level,
 )
 from frankly_protocol.audit.bounds import times
 from frankly_protocol.audit.report import LevelBlock, LevelDocument
@@ -32,6 +33,7 @@ from frankly_protocol.languages import explained_in
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 
+from frankly_server.surveys.arms_definition import arms_of
 from frankly_server.surveys.asked import without_refusal
 from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
 from frankly_server.surveys.lookalikes import LabelledQuestion, lookalikes
@@ -63,11 +65,28 @@ class ExpectedForm:
     languages: Sequence[str]
     open_questions: Mapping[str, LabelledQuestion]
     """The public questions and the instructed item."""
+    arms: Arms | None = None
+
+    @property
+    def versions(self) -> "tuple[ExpectedForm, ...]":
+        """What a device may ask: each arm, or all of it without arms."""
+        if self.arms is None:
+            return (self,)
+        blocks = {block.id: block for block in self.blocks}
+        return tuple(
+            replace(
+                self,
+                blocks=[blocks[name] for name in arm.blocks],
+                strata=[question for question in self.strata if question.id in arm.strata],
+                arms=None,
+            )
+            for arm in self.arms.arms
+        )
 
     @property
     def report_level(self) -> ReportLevel:
         """An upper bound on the level of the whole report."""
-        return report_level(self)
+        return largest_level(self.versions)
 
 
 def expected_form(definition: SurveyDefinition) -> ExpectedForm:
@@ -83,6 +102,7 @@ def expected_form(definition: SurveyDefinition) -> ExpectedForm:
         {question.id: question for question in definition.drawn_questions},
         definition.languages,
         {question.id: question for question in _open(definition).values()},
+        arms_of(definition),
     )
     require_stated(form)
     return form
@@ -100,7 +120,7 @@ def require_distinct(definition: SurveyDefinition) -> None:
                 )
 
 
-def require_stated(form: LevelDocument) -> None:
+def require_stated(form: SurveyDocument | ExpectedForm) -> None:
     """Raise InvalidInput(unsupported) for a void promise without a ceiling within the cap.
 
     Public answers void a promise based on counts of all people: together with a report, they can
@@ -108,7 +128,7 @@ def require_stated(form: LevelDocument) -> None:
     """
     for i, block in enumerate(form.blocks):
         # With a ceiling within the cap, the void promise only causes a warning.
-        if is_unstated(block, form) and (block.ceiling is None or block.ceiling > _CAP):
+        if is_void(block, form) and (block.ceiling is None or block.ceiling > _CAP):
             raise InvalidInput(
                 Problem.UNSUPPORTED,
                 "with public questions, counts of all people give no protection, and the ceiling "
@@ -144,6 +164,15 @@ def require_budget(level: ReportLevel, budget: str) -> None:
         f"{secrets_text}; the bounds of its blocks under any prior knowledge: {blocks_text}; "
         f"{way_out}",
         "budget",
+    )
+
+
+def is_void(block: LevelBlock, form: SurveyDocument | ExpectedForm) -> bool:
+    """Return True if the public questions of an arm, or of a document without arms, void a promise."""
+    return any(
+        is_unstated(block, version)
+        for version in form.versions
+        if any(one.id == block.id for one in version.blocks)
     )
 
 
@@ -233,9 +262,9 @@ def _cap_warnings(
         yield f"Answering {say.costs(level.cost.odds)}{more}. {final_text} {say.lower}"
 
 
-def _void_promises(form: LevelDocument, *, in_nats: bool) -> Iterator[str]:
+def _void_promises(form: SurveyDocument | ExpectedForm, *, in_nats: bool) -> Iterator[str]:
     for block in form.blocks:
-        if is_unstated(block, form):
+        if is_void(block, form):
             stated = (
                 f"the ceiling of {ln_up(block.ceiling)} nats is stated"
                 if in_nats

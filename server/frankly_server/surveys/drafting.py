@@ -27,6 +27,7 @@ from frankly_server.faults import named
 from frankly_server.forms import part_blocks
 from frankly_server.scales import DesignRows, wanted_figures
 from frankly_server.surveys.anchors import asks_again, require_telling, require_together
+from frankly_server.surveys.arms_definition import arms_of
 from frankly_server.surveys.asked import asks_less
 from frankly_server.surveys.definition import (
     FORM_ID,
@@ -257,6 +258,7 @@ def draft_document(
             release_step=definition.step,
             strata=tuple(question.for_devices() for question in definition.strata),
             instructed=None if item is None else Instructed(item.for_devices(), item.answer),
+            arms=arms_of(definition),
             blocks=tuple(designed),
             token=definition.tokens.rule if definition.tokens else None,
         )

@@ -12,7 +12,7 @@ from frankly_protocol.blocks import Question
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.estimate.planner import Setting, least_reports
-from frankly_server.forms import estimated_blocks
+from frankly_server.forms import estimated_in_arms
 from frankly_server.intake.times import next_release
 from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.preview import stated_of, wanted_plan
@@ -139,9 +139,10 @@ def margins_of_one_report(document: SurveyDocument) -> Margins:
     return tuple(None if plan is None else plan.margin(1) for plan in plans)
 
 
-def text_of(questions: Sequence[Question], document: SurveyDocument) -> str:
-    """Return the text of questions in the document's first language, with × between."""
-    return " × ".join(question.text[document.languages[0]] for question in questions)
+def text_of(questions: Sequence[Question], document: SurveyDocument, arm: str = "") -> str:
+    """Return the text of questions in the document's first language, with × between, and their arm."""
+    text = " × ".join(question.text[document.languages[0]] for question in questions)
+    return f"{text} (arm {arm})" if arm else text
 
 
 def without_result(document: SurveyDocument, answers: int) -> tuple[str, ...]:
@@ -151,8 +152,8 @@ def without_result(document: SurveyDocument, answers: int) -> tuple[str, ...]:
     so a question may stay below the minimum although the survey does not.
     """
     few = [
-        f"“{text_of(block.questions, document)}” ({about})"
-        for block, share_of_reports in estimated_blocks(document)
+        f"“{text_of(block.questions, document, arm)}” ({about})"
+        for arm, block, share_of_reports in estimated_in_arms(document)
         if (about := int(answers * share_of_reports)) < document.min_reports
     ]
     if not few:
@@ -200,7 +201,7 @@ def _outlook(
         missing = (
             None if of_one is None else max(0, ceil(_reports(of_one, target) / stated.share) - n)
         )
-        text = text_of(stated.questions, document)
+        text = text_of(stated.questions, document, stated.arm)
         outlook.append(BlockOutlook(text, stated.figure, stated.is_number, margin, target, missing))
     return outlook
 

@@ -22,7 +22,7 @@ from frankly_server.design.api.result import Design
 from frankly_server.design.tables.limits import Limits, TimeExceeded
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.planner import Plan, Setting
-from frankly_server.forms import estimated_blocks
+from frankly_server.forms import estimated_in_arms
 from frankly_server.scales import linear_row, number_span, wanted_figures
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, request_of, time_slices
@@ -228,12 +228,14 @@ class WantedPlan:
 class Stated:
     """What a counted block is stated about: all its questions, or one of several.
 
-    share : share of the reports that contain the block.
+    share : share of the reports that contain the block. arm : the arm that asks it, "" without arms and
+    for a block of all arms.
     """
 
     block: Block
     questions: tuple[Question, ...]
     share: Fraction
+    arm: str = ""
 
     @property
     def figure(self) -> str:
@@ -252,16 +254,16 @@ class Stated:
 def stated_of(document: SurveyDocument) -> list[Stated]:
     """Return every question and joint table of a document about which margins are stated."""
     stated: list[Stated] = []
-    seen: set[str] = set()
-    for block, share in estimated_blocks(document):
+    seen: set[tuple[str, str]] = set()
+    for arm, block, share in estimated_in_arms(document):
         if any(question.is_repeated for question in block.questions):
             continue
-        alone = [question for question in block.questions if question.id not in seen]
-        seen.update(question.id for question in alone)
+        alone = [question for question in block.questions if (arm, question.id) not in seen]
+        seen.update((arm, question.id) for question in alone)
         # A question of a joint part is wanted by itself too.
-        stated += [Stated(block, (question,), share) for question in alone]
+        stated += [Stated(block, (question,), share, arm) for question in alone]
         if len(block.questions) > 1:
-            stated.append(Stated(block, block.questions, share))
+            stated.append(Stated(block, block.questions, share, arm))
     return stated
 
 

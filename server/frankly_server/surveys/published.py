@@ -15,7 +15,7 @@ from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.forms import part_blocks
 from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
 from frankly_server.surveys.asked import asked_in_words
-from frankly_server.surveys.devices import is_unstated
+from frankly_server.surveys.devices import is_void
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
             id=block.id,
             mechanism=block.mechanism_name,
             notion=block.notion,
-            epsilon=ln_up(None if is_unstated(block, document) else block.ratio),
+            epsilon=ln_up(None if is_void(block, document) else block.ratio),
             ceiling=ln_up(block.ceiling),
             counted_by=counted_by[block.id],
             answers_unchanged=block.mechanism.sends_unchanged,

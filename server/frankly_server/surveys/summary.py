@@ -6,10 +6,13 @@ The words for respondents are those of `explain`, which devices show; nothing is
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations
-from math import floor, log10
+from math import floor, hypot, log10
 from typing import Final
 
+from frankly_analyst.plots import percent
+from frankly_protocol.audit import ReportLevel
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.explanation.explain import Explanation, Section, explain
@@ -17,11 +20,13 @@ from frankly_protocol.explanation.label import of_answers
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN
 
+from frankly_server.forms import cell_questions
 from frankly_server.joint_tables import comparable_pairs, excess_in_words
 from frankly_server.surveys.asked import asked_in_words
 from frankly_server.surveys.correction import correction_in_words
 from frankly_server.surveys.devices import warnings_of
 from frankly_server.surveys.live import expected_pending
+from frankly_server.surveys.preview import stated_of, wanted_plan
 from frankly_server.surveys.trial import ExpectedRow, expected_rows
 from frankly_server.surveys.verdicts import verdict
 from frankly_server.whole_report import LevelFactors, cost_share_words, cost_words, level_factors
@@ -34,6 +39,7 @@ _FIGURES: Final = {
 }
 _MOST_NAMED: Final = 8
 _PERIODS: Final = {"day": "once a day, after midnight (UTC)", "hour": "once an hour"}
+_FOUND: Final = 2.8016 / 1.9600  # the sum of the quantiles of 97.5 % and 80 %, by the first
 NO_RESULT: Final = "no result"
 UNKNOWN: Final = "cannot be estimated"
 
@@ -108,20 +114,23 @@ class SummaryRow:
 class Summary:
     """A whole survey in plain texts.
 
-    people : number of people expected. asked : how many questions a person is asked. results : when
+    reads : what respondents read, by arm; "" without arms. people : number of people expected.
+    asked : how many questions a person is asked. results : when
     results appear, in sentences. correction : what the correction by anchors costs, () without one.
+    arms : which differences between arms can be expected to be found.
     pairs : which two questions can be compared, "" if there is only one. factors : bounds of a whole
     report by secret. cost, expert_cost : what answering costs a device, without and with nats.
     warnings : of `warnings_of`. quality : of the form's design, for experts.
     """
 
-    read: ReadTexts
+    reads: tuple[tuple[str, ReadTexts], ...]
     people: int
     min_reports: int
     asked: str
     rows: tuple[SummaryRow, ...]
     results: tuple[str, ...]
     correction: tuple[str, ...]
+    arms: tuple[str, ...]
     pairs: str
     factors: tuple[LevelFactors, ...]
     has_strata: bool
@@ -129,6 +138,11 @@ class Summary:
     expert_cost: str
     warnings: tuple[str, ...]
     quality: tuple[str, ...]
+
+    @property
+    def read(self) -> ReadTexts:
+        """What respondents read; of arms, the first of them."""
+        return self.reads[0][1]
 
     @property
     def has_no_result(self) -> bool:
@@ -150,16 +164,16 @@ def summary_of(
     `trial.expected_rows`.
     """
     level = document.report_level
-    explanation = explain(document, level, ())
     return Summary(
-        read=_read(document, explanation),
+        reads=tuple(read_by_arm(document)),
         people=people,
         min_reports=document.min_reports,
         asked=asked_in_words(document),
         rows=tuple(summary_rows(document, people, pairs)),
         results=tuple(_results(document)),
         correction=tuple(correction_in_words(document)),
-        pairs=_pairs(document, explanation),
+        arms=tuple(_found_between(document, people)),
+        pairs="" if document.views else _pairs(document),
         factors=tuple(level_factors(level)),
         has_strata=bool(document.strata),
         cost=cost_share_words(level),
@@ -170,8 +184,30 @@ def summary_of(
 
 
 def read_texts(document: SurveyDocument, language: str | None = None) -> ReadTexts:
-    """Return what respondents read, in one of the document's languages, the first by default."""
-    return _read(document, explain(document, document.report_level, (), language), language)
+    """Return what respondents read, in one of the document's languages, the first by default.
+
+    Of arms, that of the one that can reveal most.
+    """
+    one = max(document.versions, key=lambda version: _cost(version.report_level))
+    return _read(one, explain(one, one.report_level, (), language), language)
+
+
+def _cost(level: ReportLevel) -> tuple[bool, Fraction]:
+    """Return a cost to compare; an infinite one is the largest."""
+    return level.cost.odds is None, level.cost.odds or Fraction(0)
+
+
+def read_by_arm(document: SurveyDocument) -> Iterator[tuple[str, ReadTexts]]:
+    """Yield what respondents read in each arm, with its name and its chance; "" without arms."""
+    shares = {} if document.arms is None else {arm.id: arm.share for arm in document.arms.arms}
+    for version in document.versions:
+        arm = version.arm
+        name = (
+            ""
+            if arm is None
+            else f"Arm {arm}, which {percent(float(shares[arm]))} of the devices draw"
+        )
+        yield name, read_texts(version)
 
 
 def _read(
@@ -179,8 +215,9 @@ def _read(
 ) -> ReadTexts:
     own = language or document.languages[0]
     fitting = Texts(explanation.language, "label").say("fitting")
-    # In the order of `explain`: sent, questions, limits, open, technical.
-    sent, _, limits, unprotected, _ = map(_section, explanation.details)
+    # In the order of `explain`: sent, questions, limits, open, technical; an arm without blocks lacks two.
+    sent, *bounds, unprotected, _ = map(_section, explanation.details)
+    limits = bounds[1] if bounds else ReadSection("", ())
     return ReadTexts(
         own_language=own,
         language=explanation.language,
@@ -255,17 +292,50 @@ def releases(document: SurveyDocument) -> tuple[str, str]:
     )
 
 
+def _found_between(document: SurveyDocument, people: int) -> Iterator[str]:
+    """Yield, for each question of several arms, the differences that a test is likely to find.
+
+    Margins are 1.96 standard errors; a difference is found in 80 of 100 surveys if it is 2.80 of its own.
+    """
+    margins: dict[str, list[tuple[str, float]]] = {}
+    language = document.languages[0]
+    for stated in stated_of(document):
+        plan, about = wanted_plan(stated).plan, int(people * stated.share)
+        if (
+            stated.arm
+            and stated.figure == "shares"
+            and len(stated.questions) == 1
+            and plan
+            and about
+        ):
+            named = margins.setdefault(stated.questions[0].id, [])
+            named.append((stated.arm, plan.margin(about)))
+    for question, arms in margins.items():
+        text = document.questions[question].text[language]
+        for (first, m), (second, other) in combinations(arms, 2):
+            points = 100 * hypot(m, other) * _FOUND
+            yield (
+                f"“{text}”: a difference of {points:.1f} points between the arms {first} and {second} is found in "
+                "about 80 of 100 such surveys, a larger one more often."
+            )
+
+
 def _results(document: SurveyDocument) -> Iterator[str]:
     first, release = releases(document)
-    waiting = expected_pending(
-        (len(question.choices) for question in document.strata), document.release_step
+    # Each arm has cells of its own.
+    waiting = sum(
+        expected_pending(
+            (len(one.choices) for one in cell_questions(version)), document.release_step
+        )
+        for version in document.versions
     )
     yield first
     yield f"{release} About {waiting:,} are expected to wait at any time."
 
 
-def _pairs(document: SurveyDocument, explanation: Explanation) -> str:
+def _pairs(document: SurveyDocument) -> str:
     """Return a sentence about the joint tables of two questions; "" if there is only one question."""
+    explanation = explain(document, document.report_level, ())
     names = {
         question: name
         for one in explanation.consequences

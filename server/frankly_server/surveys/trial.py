@@ -137,7 +137,8 @@ def expected_rows(
         margins = tuple(
             None if plan is None or n < 1 else (wanted.span or 1) * plan.margin(n) for n in about
         )
-        ids, text = tuple(one.id for one in stated.questions), text_of(stated.questions, document)
+        ids = tuple(one.id for one in stated.questions)
+        text = text_of(stated.questions, document, stated.arm)
         factor = correction_factor(document, stated, wanted)
         rows.append(ExpectedRow(ids, text, about, wanted.figure, margins, stated.is_number, factor))
     return rows
@@ -202,10 +203,12 @@ def rehearse(
 ) -> Rehearsal:
     """Return a device's report of made-up answers. answers : choice ids by question id.
 
-    Public questions and an instructed item need answers too.
+    Public questions and an instructed item need answers too. With arms, it is of one that is drawn here.
 
     Raises InvalidInput(field_missing) for a question whose answer is missing or unknown.
     """
+    if document.arms is not None and document.views:
+        document = document.views[document.arms.draw(randbits)]
     for question in (*document.questions.values(), *document.open_questions.values()):
         if question.index(answers.get(question.id, "")) is None:
             raise InvalidInput(

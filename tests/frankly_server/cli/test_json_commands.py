@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_server.requests.plan import plan_json
+from frankly_server.requests.split import split_json
 
 from tests.contract.cases import CASES
 from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.requests.test_verify import ASKED as VERIFIED
-from tests.frankly_server.web.test_plan_route import asked_of
+from tests.frankly_server.web.test_plan_route import SPLIT, asked_of
 
 WARNER = {"prior": {"joint": [[1, 1]]}, "notion": "ldp", "epsilon": "1", "mechanism": "warner"}
 KEYS = set(
@@ -43,6 +44,18 @@ def test_design_measure_and_estimate_fit_together(frankly: Frankly) -> None:
     estimated = frankly("estimate", "--json", stdin=json.dumps(counts)).json
     assert estimated["n"] == 1000
     assert sum(estimated["unbiased"]) == pytest.approx(1)
+
+
+def test_two_arms_are_planned(frankly: Frankly) -> None:
+    text = json.dumps(SPLIT)
+    expected = split_json(parse_json(text.encode(), decimals=True), lambda: 0.0)
+    assert frankly("plan", "--split", "--json", stdin=text).json == json.loads(json.dumps(expected))
+    shown = frankly("plan", "--split", stdin=text)
+    assert (shown.code, shown.err) == (0, "")
+    assert str(expected["n"]) in shown.out
+    assert "per_arm" in shown.out
+    refused = frankly("plan", "--json", stdin=text)
+    assert (refused.code, json.loads(refused.err)["field"]) == (3, "arms")
 
 
 @pytest.mark.parametrize("name", CASES)

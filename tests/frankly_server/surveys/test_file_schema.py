@@ -39,9 +39,9 @@ FILES = {"habits": FILE} | {
 
 def test_the_file_of_the_reference_is_accepted(root: Path) -> None:
     page = (root / "docs" / "survey_file.md").read_text(encoding="utf-8")
-    given = read_yaml(page.partition("```yaml\n")[2].partition("```")[0].encode())
-    assert VALIDATOR.is_valid(given)
-    assert parse_value(given).name == "smoking"
+    files = [read_yaml(part.partition("```")[0].encode()) for part in page.split("```yaml\n")[1:]]
+    assert all(map(VALIDATOR.is_valid, files))
+    assert [parse_value(given).name for given in files] == ["smoking", "cash"]
 
 
 @pytest.mark.parametrize("data", [*FILES.values(), *map(file_of, CASES)], ids=[*FILES, *CASES])

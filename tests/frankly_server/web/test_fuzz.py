@@ -26,6 +26,7 @@ PLAN_FIELDS = (
     "method",
     "prior",
 )
+ARM_FIELDS = ("clear", "epsilon", "mechanism", "share", "shares")
 CONTENT_TYPES = st.sampled_from(
     ["application/json"] * 6
     + ["application/vnd.frankly.batch+json"] * 3
@@ -114,14 +115,30 @@ def test_no_other_body_causes_a_server_error(
 ) -> None:
     """Plans and cosignatures are sent as garbage and as nearly valid JSON."""
     plans = st.fixed_dictionaries({}, optional=dict.fromkeys(PLAN_FIELDS, JSON_VALUES))
+    shares = JSON_VALUES | st.floats(0, 1)
+    valid = {"clear": st.just(True), "share": shares} | {"shares": st.lists(shares, max_size=3)}
+    arm = st.fixed_dictionaries(
+        {}, optional={name: valid.get(name, JSON_VALUES) for name in ARM_FIELDS}
+    )
+    clear = st.fixed_dictionaries({"clear": st.just(True), "share": st.floats(0, 1)})
+    fields = dict.fromkeys(("target", "chance", "n", "power", "level", "x"), JSON_VALUES)
+    splits = st.fixed_dictionaries(
+        {"choices": st.just(2), "arms": st.lists(arm | clear, min_size=2, max_size=2)},
+        optional=fields,
+    )
+    paths = ("/v1/plan", "/v1/plan/split", "/v1/log/cosignatures")
 
     @settings(
         max_examples=examples(request, 60, 5_000),
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(path=st.sampled_from(["/v1/plan", "/v1/log/cosignatures"]), body=BODIES | plans, content_type=CONTENT_TYPES,
-           headers=HEADERS)  # fmt: skip
+    @given(
+        path=st.sampled_from(paths),
+        body=BODIES | plans | splits,
+        content_type=CONTENT_TYPES,
+        headers=HEADERS,
+    )
     def run(path: str, body: Any, content_type: str, headers: dict[str, str]) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         kind = (

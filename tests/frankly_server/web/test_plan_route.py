@@ -12,6 +12,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.requests.design import design_json
 from frankly_server.requests.design_fields import within
 from frankly_server.requests.plan import plan_json
+from frankly_server.requests.split import split_json
 from scipy.stats import norm
 
 from tests.contract.cases import CASES
@@ -22,6 +23,11 @@ FORM = {
     "questions": [{"choices": 3}, {"choices": 2, "margin": 0.02}],
     "epsilon": "2",
     "cross_tables": [[0, 1]],
+}
+SPLIT: dict[str, Any] = {
+    "choices": 2,
+    "arms": [{"epsilon": "2", "mechanism": "grr", "share": 0.2}, {"clear": True, "share": 0.1}],
+    "response_rate": 0.5,
 }
 WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}
 
@@ -39,10 +45,16 @@ def asked_of(name: str) -> dict[str, Any]:
     return {**request, "mechanism": name.partition(" ")[0], "prior": {"joint": joint}}
 
 
-def ask(site: Site, body: Any, key: str | None = None, kind: str = "application/json") -> Any:
+def ask(
+    site: Site,
+    body: Any,
+    key: str | None = None,
+    kind: str = "application/json",
+    path: str = "/v1/plan",
+) -> Any:
     data = body if isinstance(body, str) else json.dumps(body)
     headers = {"Authorization": f"Bearer {key or site.analyst_key}"}
-    return site.client.post("/v1/plan", data=data, content_type=kind, headers=headers)
+    return site.client.post(path, data=data, content_type=kind, headers=headers)
 
 
 @pytest.mark.parametrize("body", [
@@ -58,6 +70,37 @@ def test_the_response_is_the_commands_and_has_the_declared_shape(
     check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan", "POST", answer)
     read = parse_json(json.dumps(body).encode(), decimals=True)
     assert answer.get_json() == json.loads(json.dumps(plan_json(read, lambda: 0.0)))
+
+
+@pytest.mark.parametrize("body", [SPLIT, SPLIT | {"n": 500}, SPLIT | {"n": 5}])
+def test_a_plan_of_two_arms_has_the_declared_shape(site: Site, body: dict[str, Any]) -> None:
+    answer = ask(site, body, path="/v1/plan/split")
+    assert answer.status_code == 200
+    check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan/split", "POST", answer)
+    read = parse_json(json.dumps(body).encode(), decimals=True)
+    assert answer.get_json() == json.loads(json.dumps(split_json(read, lambda: 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "field"),
+    [
+        ({"arms": SPLIT["arms"][:1]}, "field_type", "arms"),
+        (
+            {"arms": [{"share": 0.2}, {"clear": True, "share": 0.1}]},
+            "field_missing",
+            "arms[0].epsilon",
+        ),
+        ({"target": 2}, "targets_invalid", "target"),
+        ({"limits": {}}, "unsupported", "limits"),
+    ],
+)
+def test_refused_plans_of_two_arms_name_the_field(
+    site: Site, changed: dict[str, Any], code: str, field: str
+) -> None:
+    answer = ask(site, SPLIT | changed, path="/v1/plan/split")
+    found = answer.get_json()
+    assert (answer.status_code, found["code"], found["field"]) == (422, code, field)
+    check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan/split", "POST", answer)
 
 
 def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> float | None:

@@ -17,7 +17,7 @@ from frankly_server.app import create_app
 from frankly_server.design.tables.limits import FINISH_S
 from frankly_server.surveys import searches
 from frankly_server.surveys.searches import ANALYSES, SEARCHES
-from frankly_server.web import analyst
+from frankly_server.web import planning
 from frankly_server.web.admin import margins
 
 from tests.frankly_server.surveys.apart import endless, waiting
@@ -54,7 +54,7 @@ def held(
     site: Site, narrow: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Iterator[list[int]]:
     """Requests of other keys that take all places; the list has their statuses at the end."""
-    monkeypatch.setattr(analyst, "within", waiting)
+    monkeypatch.setattr(planning, "within", waiting)
     monkeypatch.setattr(searches, "_WAIT_S", 60.0)
     until, statuses = tmp_path / "until", list[int]()
 
@@ -169,8 +169,8 @@ def test_reports_have_the_only_slot_while_estimates_are_computed(
 
 
 def test_a_plan_is_killed_at_its_deadline(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analyst, "within", endless)
-    monkeypatch.setattr(analyst, "PLAN_S", 0.2 - 2 * FINISH_S)
+    monkeypatch.setattr(planning, "within", endless)
+    monkeypatch.setattr(planning, "PLAN_S", 0.2 - 2 * FINISH_S)
     check_problem(plan(site.client, site.analyst_key, {}), 422, "optimiser_limit")
     assert not [one for one in multiprocessing.active_children() if "search" in one.name]
 
@@ -179,8 +179,8 @@ def test_no_report_is_refused_beside_planning_clients(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Thirty-two clients plan with eight keys; how long reports take is for `bench intake` to measure."""
-    monkeypatch.setattr(analyst, "PLAN_S", 0.3)
-    monkeypatch.setattr(analyst, "FINISH_S", 0.1)
+    monkeypatch.setattr(planning, "PLAN_S", 0.3)
+    monkeypatch.setattr(planning, "FINISH_S", 0.1)
     settings = site.settings.model_copy(update={"threads": 2, "key_rate_per_s": 1e6})
     statuses, reports, enough = Counter[int](), Counter[int](), threading.Event()
     with waitress(create_app(settings, services=site.services)) as origin:

@@ -19,7 +19,8 @@ from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.results.asked import LEVELS, METHOD_WORDS, PERCENT_WORDS, PRODUCTS, Asked
 from frankly_server.web.results.found import found_of
 from frankly_server.web.results.sections import Names, names_of
-from frankly_server.web.results.sentences import completion_words, flag_words
+from frankly_server.web.results.sentences import arms_words, completion_words, flag_words
+from frankly_server.web.results.view import groupings_of
 from frankly_server.web.searching import without_slot
 
 
@@ -80,6 +81,7 @@ def _page(
         default=Asked(),
         choices=_choices(documents, names),
         flag_words=flag_words,
+        arms=arms_words(answer["arms"]),
         completions=[
             (one, completion_words(one))
             for one in answer["completions"]
@@ -94,10 +96,11 @@ def _page(
 
 def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any]:
     """Return the options of the page's form."""
+    texts = {q.id: names.of(q.text) for document in documents for q in document.strata}
     by = {
-        question.id: names.of(question.text)
+        name: texts.get(name, "Arm of the survey")
         for document in documents
-        for question in document.strata
+        for name in groupings_of(document)
     }
     by |= {VERSION: "Version of the survey"} if len(documents) > 1 else {}
     return {

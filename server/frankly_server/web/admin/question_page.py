@@ -39,7 +39,7 @@ from frankly_server.web import reading
 from frankly_server.web.admin.forms import by_key, choice, field, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt
 from frankly_server.web.admin.questions import questions_page
-from frankly_server.web.admin.survey_page import by_language, store, survey_view
+from frankly_server.web.admin.survey_page import by_language, require_no_arms, store, survey_view
 from frankly_server.web.opened_survey import OpenedSurvey
 
 _STEPS: Final = {"up": -1, "down": 1}
@@ -141,6 +141,7 @@ def _change(services: Services, survey: OpenedSurvey, make: Callable[[], Draft])
 
 def _keep(services: Services, survey: OpenedSurvey, question_id: str | None) -> str:
     """Store the form's question; return the path of the page that follows."""
+    require_no_arms(survey)
     draft, first = survey.draft, survey.definition.languages[0]
     edit = _checked(survey, question_id)
     edited = with_question(draft, edit, question_id, reset=ticked("reset"))

@@ -74,8 +74,33 @@ def mine(services: Services) -> list[OpenedSurvey]:
 
 
 def store(services: Services, survey: OpenedSurvey, draft: Draft) -> None:
-    """Store an edited draft like `keep`. Raises InvalidInput, also for an invalid draft."""
+    """Store an edited draft like `keep`. Raises InvalidInput, also for an invalid draft.
+
+    Raises InvalidInput(unsupported) if the questions of a survey with arms are edited: two arms may
+    have questions of one id, which the pages cannot tell apart.
+    """
+    if any(
+        _without_texts(draft.get(name)) != _without_texts(survey.draft.get(name))
+        for name in ("strata", "blocks", "form", "arms")
+    ):
+        require_no_arms(survey)
     keep(services, survey, parse_value(draft))
+
+
+def require_no_arms(survey: OpenedSurvey) -> None:
+    """Raise InvalidInput(unsupported) for a survey with arms, whose questions are edited in its file."""
+    if survey.definition.arms:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "this survey has arms: change its questions and their protection on the page File",
+        )
+
+
+def _without_texts(value: Any) -> Any:
+    """Return a part of a draft without the words of questions and choices, which translations change."""
+    if isinstance(value, dict):
+        return {k: _without_texts(v) for k, v in value.items() if k not in ("text", "label")}
+    return [_without_texts(one) for one in value] if isinstance(value, list) else value
 
 
 def keep(services: Services, survey: OpenedSurvey, definition: SurveyDefinition) -> None:

@@ -27,7 +27,7 @@ from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.results.asked import Asked
 from frankly_server.web.results.found import Found, found_of
 from frankly_server.web.results.sections import EstimatesTable, Names, Section, names_of
-from frankly_server.web.results.sentences import association_sentence
+from frankly_server.web.results.sentences import arms_words, association_sentence
 from frankly_server.web.results.view import View, views_of
 from frankly_server.web.searching import search_once, without_slot
 
@@ -101,6 +101,7 @@ def values(
                 words for _, section in _sections(found) for words in section.random_answers
             )
         )[:_MOST_RANDOM],
+        "arms": arms_words(found[0].answer["arms"]),
         "protection": _protection(services, _answered(documents, found[0])),
         "notes": found[0].answer["notes"],
         "level": asked.requests[0].request.level,
@@ -275,22 +276,21 @@ def _protection(
     services: Services, documents: Sequence[SurveyDocument]
 ) -> list[tuple[str, Sequence[str]]]:
     """Return what people read about their protection before they answered: (versions, sentences)."""
-    told: dict[tuple[str, ...], list[int]] = {}
+    told: dict[tuple[str, ...], list[str]] = {}
     for document in documents:
         try:
-            sentences = search_once(
+            promised = search_once(
                 services, promises, document.payload(), seconds=TRIAL_S, places=services.analyses
             )
         except InvalidInput:
             # A process that ends without a result must not take the figures with it.
             return []
-        told.setdefault(sentences, []).append(document.version)
+        for arm, sentences in promised:
+            name = f"{document.version}, arm {arm}" if arm else str(document.version)
+            told.setdefault(sentences, []).append(name)
     if len(told) == 1:
         return [("", next(iter(told)))]
-    return [
-        (f"Version {', '.join(map(str, numbers))}", sentences)
-        for sentences, numbers in told.items()
-    ]
+    return [(f"Version {'; '.join(names)}", sentences) for sentences, names in told.items()]
 
 
 def _answered(documents: Sequence[SurveyDocument], found: Found) -> Sequence[SurveyDocument]:
@@ -299,11 +299,17 @@ def _answered(documents: Sequence[SurveyDocument], found: Found) -> Sequence[Sur
     return [one for one in documents if numbers.get(one.digest)] or documents[-1:]
 
 
-def promises(payload: bytes) -> tuple[str, ...]:
-    """Return the sentences of a document about what its devices do, and what can be learnt from it."""
-    read = read_texts(SurveyDocument.parse(payload))
+def promises(payload: bytes) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the sentences of each arm about what devices do, and what can be learnt from it.
+
+    With the arm's id, "" without arms.
+    """
+    versions = SurveyDocument.parse(payload).versions
+    reads = [(version.arm or "", read_texts(version)) for version in versions]
     # Without how long it takes and where the results go, and without the network address.
-    return tuple(dict.fromkeys((*read.summary[1:-1], *read.overall)))
+    return tuple(
+        (arm, tuple(dict.fromkeys((*read.summary[1:-1], *read.overall)))) for arm, read in reads
+    )
 
 
 def _file(found: Sequence[Found], names: Names, today: date, place: int, form: str) -> bytes | None:

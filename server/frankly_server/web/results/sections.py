@@ -153,10 +153,15 @@ class Section:
     @property
     def worded(self) -> list[str]:
         """What is said of versions that asked this in other words than the newest of them."""
+        of, said = self.names.of, list[str]()
+        for found in self.found:
+            # Only arms of one table have different words.
+            if found["text"] != self.found[0]["text"]:
+                group = self.names.group(found["by"])
+                said.append(f"{group[:1].upper()}{group[1:]} asked: “{of(found['text'])}”")
         if not self.asked:
-            return []
-        of, (_, newest) = self.names.of, self.asked[-1]
-        said = []
+            return said
+        (_, newest) = self.asked[-1]
         for document, question in self.asked[:-1]:
             if of(question.text) != of(newest.text):
                 said.append(f"Version {document.version} asked: “{of(question.text)}”")
@@ -321,14 +326,16 @@ def _together(
     """Return the results of each question, of all its groups; apart where versions ask it in different forms."""
     together: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     form: tuple[str, ...] = ()
-    before = ""
+    before, arms = "", {one.arms.id for one in names.documents if one.arms is not None}
     for question in questions:
         # A group without reports has no documents: it belongs to the form before it, as the analysis lists them.
         own = [_form(document, question["id"]) for document in _documents([question], names)]
         form = own[0] if own else form if before == question["id"] else ()
         before = question["id"]
-        # By text too, because versions may ask different questions under the same id.
-        key = (question["id"], *map(str, question["text"].values()), form)
+        # By text too, because versions may ask different questions under the same id; not of arms, which
+        # are to be compared.
+        texts = () if arms & set(question["by"] or {}) else map(str, question["text"].values())
+        key = (question["id"], *texts, form)
         together.setdefault(key, []).append(question)
     return list(together.values())
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from frankly_analyst.comparisons import p_text
-from frankly_analyst.plots import NUMBER
+from frankly_analyst.plots import NUMBER, percent
 from frankly_analyst.request import ANSWERED
 from frankly_analyst.request import MEAN as MEAN_OF_GROUPS
 from frankly_analyst.shown import Shown
@@ -29,8 +29,8 @@ FLAGS: Final = {
     "margin_too_wide": "The interval reaches farther than all possible values are apart: it says almost nothing.",
     "few_informative": "Fewer than 5 reports differ from the most common one here: the interval rests on very few.",
     "ill_conditioned": "The mechanism hardly shows some differences: small errors are magnified.",
-    "pooled": "Several versions of the survey are combined.",
-    "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each separately.",
+    "pooled": "Several versions of the survey, or its arms, are combined.",
+    "versions_differ": "They differ by more than chance does in 95 of 100 surveys: look at each separately.",
     "corrected_uncounted": "Reports with this and what tells how many answer at random are not counted: no correction.",
     "too_few_attentive": "Too little is known of how many people answer at random: no figure is corrected for them.",
     "random_law_unknown": "What an answer at random would be is not known here: no figure is corrected for them.",
@@ -106,9 +106,39 @@ def sentences_of(
             else []
         ),
         *_ranking(question, level, language),
-        *_versions(rows[0]),
+        *_versions(rows[0], "arm" if question.get("arms") else "version"),
     )
     return Sentences(findings, (*_limits(rows, language), *flag_sentences(rows, language)))
+
+
+def arms_words(arms: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence on the sizes of the arms of each version that has arms, from the analysis."""
+    return [
+        (f"Version {one['version']}: " if len(arms) > 1 else "") + _sizes(one["arms"], one["p"])
+        for one in arms
+    ]
+
+
+def _sizes(arms: Sequence[Mapping[str, Any]], p: float | None) -> str:
+    total, chances = sum(arm["n"] for arm in arms), sum(arm["chance"] for arm in arms)
+    numbers = _and([f"{arm['arm']} in {arm['n']:,}" for arm in arms])
+    if p is None:
+        return "There are too few answers to test whether devices draw the arms as they should."
+    shares = _and([percent(arm["chance"] / chances) for arm in arms])
+    drawn = f"Of {total:,} answers, devices drew {numbers}."
+    if p >= _DIFFER:
+        return (
+            f"{drawn} This is not distinguishable from the signed shares of {shares} ({p_text(p)})."
+        )
+    return (
+        f"{drawn} This differs from the signed shares of {shares} by more than chance usually explains "
+        f"({p_text(p)}): people may leave one arm more than another, and then arms can differ although "
+        "nobody answers differently. Look for the reason before you compare them."
+    )
+
+
+def _and(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def completion_words(completion: Mapping[str, Any]) -> str:
@@ -283,20 +313,20 @@ def _share(row: Mapping[str, Any], language: str, population_text: str, percent:
     return f"{label}: {interval_words(row['low'], row['high'])} of {population_text}."
 
 
-def _versions(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence on the test for differences between the combined versions."""
+def _versions(row: Mapping[str, Any], what: str) -> Iterator[str]:
+    """Yield a sentence on the test for differences between the combined versions, or arms (`what`)."""
     p = row["versions_p"]
     if p is None:
         return
     if "versions_differ" in row["flags"]:
         yield (
-            f"The versions of the survey differ by more than chance usually explains ({p_text(p)}). These "
-            "figures are of all versions together; look at each version separately."
+            f"The {what}s of the survey differ by more than chance usually explains ({p_text(p)}). These "
+            f"figures are of all {what}s together; look at each {what} separately."
         )
     else:
         # One test of all versions: two of them may still differ by more than a test of these two allows.
         yield (
-            "Taken together, the differences between the versions of the survey are not distinguishable "
+            f"Taken together, the differences between the {what}s of the survey are not distinguishable "
             f"from noise ({p_text(p)})."
         )
 

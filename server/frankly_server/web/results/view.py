@@ -11,6 +11,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.analysis.groups import groupings
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
 from frankly_server.estimate.margins import DEFAULT
@@ -49,7 +50,7 @@ class View:
         Raises InvalidInput(field_type) for one that the survey does not have.
         """
         kind, _, name = value.partition(":")
-        strata = {one.id for document in documents for one in document.strata}
+        strata = {name for document in documents for name in groupings_of(document)}
         if kind == "by" and name in strata | ({VERSION} if len(documents) > 1 else set()):
             asked = Asked(EstimatesRequest(method=DEFAULT, by=name), by=name)
             return cls(value, kind, (asked,), {"by": name})
@@ -74,8 +75,9 @@ def views_of(
     documents: Sequence[SurveyDocument], names: Names
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return what the page can show, in groups: (heading, [(value, words)])."""
-    strata = {one.id: names.of(one.text) for document in documents for one in document.strata}
-    groups = [(f"by:{name}", text) for name, text in strata.items()]
+    texts = {one.id: names.of(one.text) for document in documents for one in document.strata}
+    strata = dict.fromkeys(name for document in documents for name in groupings_of(document))
+    groups = [(f"by:{name}", texts.get(name, "Arm of the survey")) for name in strata]
     if len(documents) > 1:
         groups.append((f"by:{VERSION}", "Version of the survey"))
     pairs = [
@@ -88,6 +90,13 @@ def views_of(
         ("Two questions together", pairs[:_MOST_PAIRS]),
     ]
     return [(heading, entries) for heading, entries in lists if entries]
+
+
+def groupings_of(document: SurveyDocument) -> list[str]:
+    """Return what a document's reports can be grouped by, its arms first."""
+    found = dict.fromkeys(name for one in document.versions for name in groupings(one))
+    arms = [] if document.arms is None else [document.arms.id]
+    return [*arms, *(name for name in found if name not in arms)]
 
 
 def _short(text: str) -> str:

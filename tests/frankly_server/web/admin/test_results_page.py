@@ -237,7 +237,7 @@ def test_versions_with_other_promises_are_told_apart(tmp_path: Any) -> None:
     told = [results.promises(one.payload()) for one in documents]
     assert told[0] != told[1]
     text = unescape(office.client("viewer").get(path(office)).text)
-    for number, sentences in enumerate(told, 1):
+    for number, ((_, sentences),) in enumerate(told, 1):
         assert f"<strong>Version {number}.</strong> {' '.join(sentences)}" in text
     assert '<option value="by:version">' in text
     office.services.close()
