@@ -1,19 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages that die at every point of asking and answering, and what leaves the device for every plan."""
 
+import json
 import os
 import signal
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 
+from frankly_protocol.arms import Arm, Arms
 from playwright.sync_api import Browser, BrowserContext, Page
 from playwright.sync_api import Error as PageError
 
 from tests.browser.sdk.reports import AT, PAGE
 from tests.browser.sdk.test_plans import DOCUMENT, asked_by, opened
 from tests.browser.sdk.wire import Wire, program
+from tests.narrowing import present
 
 DIES = program("dies")
+# One arm asks a question more than the other one.
+ARMED = replace(
+    DOCUMENT,
+    blocks=(*DOCUMENT.blocks, replace(DOCUMENT.blocks[1], id="second")),
+    arms=Arms(
+        "arm",
+        (
+            Arm("a", 1 << 15, (), tuple(block.id for block in DOCUMENT.blocks)),
+            Arm("b", 1 << 15, (), ("second",)),
+        ),
+    ),
+)
 
 
 def renderers(browser: Browser) -> list[int]:
@@ -48,7 +64,7 @@ def life(browser: Browser, context: BrowserContext, wire: Wire, link: str, dies:
         page.close()
 
 
-def test_pages_that_die_anywhere_show_one_plan_and_send_one_report(
+def test_pages_that_die_anywhere_show_one_arm_and_plan_and_send_one_report(
     browser: Browser, wire: Wire, full: bool
 ) -> None:
     wire.pages["/form.html"] = PAGE
@@ -58,7 +74,7 @@ def test_pages_that_die_anywhere_show_one_plan_and_send_one_report(
         wire.requests.clear()
         wire.posted.clear()
         wire.stored.clear()
-        link = wire.publish(DOCUMENT, survey_id=f"{number:032x}")
+        link = wire.publish(ARMED, survey_id=f"{number:032x}")
         # The first respondent's page lives, and tells how many points there are.
         for turn in count(1):
             dies = (number + turn * 7) % max(points, 1) + 1 if number and deaths < wanted else 0
@@ -71,7 +87,8 @@ def test_pages_that_die_anywhere_show_one_plan_and_send_one_report(
         shown = {path for path, _ in wire.requests if path.startswith("/shown")}
         assert len(shown) == len(set(wire.posted)) == len(wire.stored) == 1
         (body,) = wire.stored.values()
-        assert shown == {f"/shown?{','.join(asked_by(body))}"}
+        view = present(ARMED.version_of(json.loads(body)["strata"]))
+        assert shown == {f"/shown?{','.join(asked_by(body, view))}"}
         if deaths >= wanted:
             break
     assert points > 30

@@ -106,7 +106,7 @@ def sentences_of(
             else []
         ),
         *_ranking(question, level, language),
-        *_versions(rows[0], "arm" if question.get("arms") else "version"),
+        *_versions(rows[0], _combined(question)),
     )
     return Sentences(findings, (*_limits(rows, language), *flag_sentences(rows, language)))
 
@@ -313,20 +313,30 @@ def _share(row: Mapping[str, Any], language: str, population_text: str, percent:
     return f"{label}: {interval_words(row['low'], row['high'])} of {population_text}."
 
 
-def _versions(row: Mapping[str, Any], what: str) -> Iterator[str]:
-    """Yield a sentence on the test for differences between the combined versions, or arms (`what`)."""
+def _combined(question: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what the question's figures combine, and one of it."""
+    if not question.get("arms"):
+        return "versions", "each version"
+    if len(question["documents"]) == 1:
+        return "arms", "each arm"
+    return "versions and arms", "each of them"
+
+
+def _versions(row: Mapping[str, Any], combined: tuple[str, str]) -> Iterator[str]:
+    """Yield a sentence on the test for differences between the combined versions or arms."""
+    what, each = combined
     p = row["versions_p"]
     if p is None:
         return
     if "versions_differ" in row["flags"]:
         yield (
-            f"The {what}s of the survey differ by more than chance usually explains ({p_text(p)}). These "
-            f"figures are of all {what}s together; look at each {what} separately."
+            f"The {what} of the survey differ by more than chance usually explains ({p_text(p)}). These "
+            f"figures are of all {what} together; look at {each} separately."
         )
     else:
         # One test of all versions: two of them may still differ by more than a test of these two allows.
         yield (
-            f"Taken together, the differences between the {what}s of the survey are not distinguishable "
+            f"Taken together, the differences between the {what} of the survey are not distinguishable "
             f"from noise ({p_text(p)})."
         )
 

@@ -277,11 +277,19 @@ class Reader:
     def p_value(self, text: str) -> bool:
         return is_p(text, self.rows[0]["versions_p"])
 
-    def differ(self, p: str) -> bool:
-        return self.p_value(p) and self.rows[0]["versions_p"] < 0.05
+    def combines(self, what: str) -> bool:
+        """Return True if the figures are of several of these."""
+        parts = [("arms", bool(self.found.get("arms")))]
+        parts.insert(0, ("versions", not parts[0][1] or len(self.found["documents"]) > 1))
+        return what == " and ".join(name for name, is_so in parts if is_so)
 
-    def agree(self, p: str) -> bool:
-        return self.p_value(p) and self.rows[0]["versions_p"] >= 0.05
+    def differ(self, what: str, p: str, all_of: str, each: str) -> bool:
+        assert what == all_of
+        assert each in ("of them" if " " in what else what.removesuffix("s"))
+        return self.combines(what) and self.p_value(p) and self.rows[0]["versions_p"] < 0.05
+
+    def agree(self, what: str, p: str) -> bool:
+        return self.combines(what) and self.p_value(p) and self.rows[0]["versions_p"] >= 0.05
 
     def cost(self, label: str, more: str, percent: str = "") -> bool:
         row = self.row(label)
@@ -327,10 +335,10 @@ PATTERNS: Final = {
     "none_first": r"Which answer is the most common is unclear: the lead of (LABEL) over each other is within the "
     r"noise\.",
     "unclear": r"Which of (LABEL(?:, LABEL)* and LABEL)( and others)? is (more|most) common is unclear\.",
-    "differ": r"The versions of the survey differ by more than chance usually explains \((.+)\)\. These figures are "
-    r"of all versions together; look at each version separately\.",
-    "agree": r"Taken together, the differences between the versions of the survey are not distinguishable "
-    r"from noise \((.+)\)\.",
+    "differ": r"The (versions|arms|versions and arms) of the survey differ by more than chance usually explains "
+    r"\((.+)\)\. These figures are of all (versions|arms|versions and arms) together; look at each (.+) separately\.",
+    "agree": r"Taken together, the differences between the (versions|arms|versions and arms) of the survey are not "
+    r"distinguishable from noise \((.+)\)\.",
     "cost": r"For (LABEL), privacy costs as much precision as losing (more than )?(\d+)% of the answers would\.",
     "fakes": r"If one report in a hundred were fake, a share could be off by up to ([\d.]+) points\.",
     "flag": r"(?:(LABEL(?:, LABEL)*): )?([^“]*(?:"
@@ -421,7 +429,10 @@ def some_question(draw: random.Random) -> dict[str, Any]:
         [None, None, {"region": "north"}, {"week": "2026-W01"}, {"a": "b", "days": "1"}]
     )
     is_given = draw.random() < 0.8
-    return {"rows": rows, "covariance": covariance if is_given else None, "by": by}
+    parts = draw.choice(
+        [{}, {"arms": ["a", "b"], "documents": ["x"]}, {"arms": ["a"], "documents": ["x", "y"]}]
+    )
+    return {"rows": rows, "covariance": covariance if is_given else None, "by": by, **parts}
 
 
 def test_sentences_about_invented_results_are_true() -> None:
