@@ -274,6 +274,9 @@ class Sealing:
 
     def seal_row(self, row: Row) -> Sealed | None:
         if row.arm is not None and self.arms:
+            if self.answered(row.respondent) is None:
+                # As before the draw: other answers since then must not leave out people of one arm only.
+                self._charge(row.respondent)
             return self.arms[row.arm].seal_row(row)
         document, store, chain = self.document, self.store, self.chain
         if self.answered(row.respondent) is not None:

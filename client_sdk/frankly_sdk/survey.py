@@ -48,7 +48,7 @@ class Survey:
     ) -> Explanation:
         """Return an explanation of questions, report and privacy bounds; show it before asking.
 
-        Of a survey with arms that is the explanation of the arm that can reveal most; show that of
+        Of a survey with arms that is the explanation of the arm that costs most; show that of
         the drawn one, ``survey.arms[plan.arm].explain()``.
 
         language : one of the document's, by default its first.

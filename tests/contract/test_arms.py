@@ -73,8 +73,9 @@ class Ballot:
 
     def estimates(self, **query: Any) -> Any:
         path = f"/v1/surveys/{self.survey}/estimates"
+        given = {name: value for name, value in query.items() if value is not None}
         answer = self.http.get(
-            path, headers={"Authorization": f"Bearer {self.key}"}, query_string=query
+            path, headers={"Authorization": f"Bearer {self.key}"}, query_string=given
         )
         assert answer.status_code == 200, answer.text
         return answer.get_json()
@@ -213,6 +214,17 @@ def test_differences_between_arms_have_margins(path: Ballot) -> None:
         assert row["low"] < row["difference"] < row["high"]
 
 
+def test_a_clear_question_can_be_in_a_joint_table(path: Ballot) -> None:
+    (table,) = path.estimates(targets='["car","paid"]', by="arm")["questions"][:1]
+    assert table["status"] == "ok"
+    of_arm = [one for one in path.sent if one.strata["arm"] == "clear"]
+    paid = sum(one.strata["paid"] == "yes" for one in of_arm) / len(of_arm)
+    cells = {row["choice"]: row["estimate"] for row in table["rows"]}
+    found = sum(value for name, value in cells.items() if name.endswith("yes"))
+    assert table["by"] == {"arm": "clear"}
+    assert found == pytest.approx(paid, abs=1e-9)
+
+
 def test_public_answers_still_divide_all_arms(path: Ballot) -> None:
     body = path.estimates(by="region")
     paid = {q["by"]["region"]: q for q in body["questions"] if q["id"] == "paid"}
@@ -269,6 +281,7 @@ FILES: list[tuple[str, str, str]] = [
     ("id: region,", "id: arm,", "arms[0]"),
     ("blocks: [weak]}\n", "blocks: [weak, weak]}\n", "arms[1].blocks"),
     ("share: 2, blocks", 'share: "0.01", blocks', "arms[2].share"),
+    ("id: region,", "id: paid,", "strata"),
 ]
 
 
@@ -279,6 +292,92 @@ def test_arms_of_a_file_that_are_none_are_refused(old: str, new: str, field: str
     with pytest.raises(InvalidInput) as refused:
         parse_definition(text.replace(old, new).encode())
     assert refused.value.field == field
+
+
+def versions_of(tmp_path: Path, *files: bytes) -> Iterator[tuple[Services, SurveyDocument]]:
+    """Publish each version of a survey in turn."""
+    url = SecretStr(f"sqlite:///{tmp_path / 'frankly.db'}")
+    settings = Settings(home=tmp_path / "home", database_url=url, public_url=ORIGIN)
+    with closing(opened(settings, FixedClock(NOW), Passwords(CHEAP))) as services:
+        for file in files:
+            services.surveys.apply(parse_definition(file))
+            survey = services.surveys.publish("split").survey_id
+            yield services, services.surveys.versions(survey)[-1]
+
+
+def answer_all(
+    services: Services, document: SurveyDocument, n: int, yes: float, item: float | None = None
+) -> None:
+    """Store and release reports of people of whom a share says yes; `item` : who passes it."""
+    assert document.arms is not None
+    rng, sent = Random(document.version), []
+    for i in range(n):
+        arm = document.arms.draw(rng.getrandbits)
+        view: Any = document.views[arm]
+        truth = int(rng.random() < yes)
+        y = [one.mechanism.sample(truth, rng.getrandbits) for one in view.blocks]
+        strata = {"arm": arm, "region": "n"}
+        strata |= {"paid": "yes" if truth else "no"} if arm == "clear" else {}
+        if item is not None:
+            strata["check"] = "passed" if rng.random() < item else "failed"
+        name = f"{document.version:016x}{i:016x}"
+        sent.append(
+            {"v": 1, "doc": document.digest, "id": name, "y": y, "strata": strata, "token": None}
+        )
+    for start in range(0, n, 400):
+        outcomes = services.intake.accept_batch(document.survey, sent[start : start + 400])
+        assert len(outcomes) == len(sent[start : start + 400])
+    services.releasing.release()
+
+
+def test_arms_are_compared_among_people_of_one_mixture_of_versions(tmp_path: Path) -> None:
+    """In the second version the shares are others, and so are the people: not a difference of arms."""
+    first = FILE.replace(b"id: clear, share: 1", b"id: clear, share: 9")
+    second = FILE.replace(b"id: weak, share: 1", b"id: weak, share: 9").replace(b"Split", b"Again")
+    survey = ""
+    for number, (services, document) in enumerate(versions_of(tmp_path, first, second)):
+        survey = document.survey
+        answer_all(services, document, 600, (0.2, 0.7)[number])
+        if number == 1:
+            body = services.analysis.estimates(survey, by="arm", compare="all")
+            whole = services.analysis.estimates(survey)
+            digest = document.digest
+    paid = [one for one in body["questions"] if one["id"] == "paid"]
+    assert [one["documents"] for one in paid] == [[digest]] * 3
+    assert sum(one["n"] for one in paid) == 600
+    assert {one["version"] for one in body["arms"]} == {1, 2}
+    # All together they stay in.
+    (together,) = [one for one in whole["questions"] if one["id"] == "paid"]
+    assert together["n"] == 1200
+
+
+def test_the_same_arms_of_two_versions_are_compared_together(tmp_path: Path) -> None:
+    again = FILE.replace(b"Split", b"Again")
+    for number, (services, document) in enumerate(versions_of(tmp_path, FILE, again)):
+        answer_all(services, document, 400, (0.2, 0.7)[number])
+        if number == 1:
+            body = services.analysis.estimates(document.survey, by="arm")
+    assert sum(one["n"] for one in body["questions"] if one["id"] == "paid") == 800
+
+
+ITEM = (
+    "instructed:\n  id: check\n  text: {en: Choose B.}\n  answer: b\n  choices:\n"
+    + "".join(f"  - {{id: {name}, label: {{en: {name.upper()}}}}}\n" for name in "abcd")
+).encode()
+
+
+def test_an_item_corrects_the_answers_of_all_arms(tmp_path: Path) -> None:
+    for services, document in versions_of(tmp_path, FILE + ITEM):
+        answer_all(services, document, 1200, 0.2, item=0.9)
+        for by in (None, "arm"):
+            body = services.analysis.estimates(document.survey, by=by)
+            paid = [one for one in body["questions"] if one["id"] == "paid"]
+            assert len(paid) == (1 if by is None else 3)
+            for one in paid:
+                assert one["random_answers"]["shown"]
+                assert one["rows"][1]["corrected"] is not None
+                # One in ten fails an item of four choices: 13 % answer at random, one way or the other.
+                assert 0.03 < one["random_answers"]["random"] < 0.25
 
 
 def test_a_file_with_arms_is_written_as_it_was_read() -> None:

@@ -182,6 +182,22 @@ def test_the_largest_arm_is_checked_and_the_drawn_one_is_charged(tmp_path: Path)
         assert db.execute("SELECT count(*) FROM plans").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("arm", range(3))
+def test_answers_in_between_leave_out_people_of_all_arms_or_of_none(
+    arm: int, tmp_path: Path
+) -> None:
+    """Room for the drawn arm alone is not enough, or those with a cheap arm would be left."""
+    store, other = tmp_path / "s.db", fresh(make_survey({"x": ["no", "yes"]}, "1", clock=CLOCK))
+    with fresh().open(store, policy=Policy(cap="2.5"), randbits=drawing(arm)) as client:
+        client.plan()
+    with other.open(store, policy=Policy(cap="2.5")) as client:
+        assert client.answer({"x": "no"}).status == "sent"
+    with fresh().open(store, policy=Policy(cap="9")) as client:
+        client._core.parts.sealing.__dict__["policy"] = Policy(cap="2.5")  # type: ignore[union-attr]
+        with pytest.raises(BudgetExceeded):
+            client.answer(ANSWERS, strata=STRATA)
+
+
 def test_a_batch_draws_an_arm_for_each_respondent(tmp_path: Path) -> None:
     server = fresh()
     with server.open(tmp_path / "s.db") as client:
@@ -290,7 +306,7 @@ def test_the_explanation_is_of_one_arm_and_says_so(tmp_path: Path) -> None:
         assert "the version “a”" in text
         assert '"arm":"a"' in own.report_template
         assert "home" not in text
-        # Before the draw it is that of the arm that can reveal most.
+        # Before the draw it is that of the arm that costs most.
         assert "the version “b”" in str(client.survey.explain())
         assert own.form_nats == "1.0000"
         assert len(own.example) == SURVEY.report_length

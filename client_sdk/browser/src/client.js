@@ -247,6 +247,7 @@ export class Client {
     /** @type {Settled} */ { view, level, chosen, open }, /** @type {string | null} */ token, /** @type {string} */ respondent,
     /** @type {Sealed[]} */ spent, /** @type {any} */ kept,
   ) {
+    if (view.arms) this.#charge(spent, this.#level); // as before the draw: other answers since then must not leave out people of one arm only
     const { survey, digest, collectUrl, closes } = view, charge = this.#charge(spent, level), plans = this.#plans;
     if (view.arm && kept?.arm !== view.arm) throw new StoreError(); // the store has lost the arm for which the answers were read
     const truth = plans ? plans.only(chosen, kept ? plans.needed(view, plans.plansIn(kept)) : questionsOf(view)) : chosen;

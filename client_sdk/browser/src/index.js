@@ -14,7 +14,7 @@ export class Client extends Core {
     return /** @type {Promise<Client>} */ (super.open(link, options));
   }
 
-  /** Return an explanation of questions, report and privacy bounds; show it before asking (step 11). Of a survey with arms it is about the plan's, without a plan about the one that can reveal most. */
+  /** Return an explanation of questions, report and privacy bounds; show it before asking (step 11). Of a survey with arms it is about the plan's, without a plan about the one that costs most. */
   explain(
     /** @type {string | undefined} */ language = undefined, /** @type {import("../frankly.d.ts").Budget | undefined} */ budget = undefined, texts = {},
     /** @type {{arm: string | null} | undefined} */ plan = undefined,

@@ -2,7 +2,7 @@
 """How many reports each arm has, and the test that devices drew them with the signed chances (spec 8.16)."""
 
 from collections.abc import Sequence
-from math import ceil, prod
+from math import ceil, floor, prod
 from typing import Any, Final
 
 from frankly_server.analysis.counted_document import Received
@@ -58,18 +58,20 @@ def largest_p(counts: Sequence[int], chances: Sequence[int], waiting: Sequence[i
     """Return the largest p-value of the test of the sizes, over what may be waiting in each arm.
 
     counts, waiting : released reports of each arm, and the most that may wait or have been left out. A
-    rare arm waits longer, which must not look as if people had left it. Totals are tried step by step.
+    rare arm waits longer, which must not look as if people had left it. Totals of many sizes are tried.
     """
-    scales = [(n + more) / chance for n, more, chance in zip(counts, waiting, chances, strict=True)]
-    low, high = min(n / c for n, c in zip(counts, chances, strict=True)), max(scales)
-    tried = (low + (high - low) * i / _STEPS for i in range(_STEPS + 1))
+    low = [n / chance for n, chance in zip(counts, chances, strict=True)]
+    high = [(n + more) / c for n, more, c in zip(counts, waiting, chances, strict=True)]
+    # Where an arm begins or ends to fit, and between: with rare arms a step of all would be too wide.
+    grid = (min(low) + (max(high) - min(low)) * i / _STEPS for i in range(_STEPS + 1))
     return max(
         sizes_test(
             [
-                min(max(ceil(scale * chance), n), n + more)
+                min(max(rounded(scale * chance), n), n + more)
                 for n, more, chance in zip(counts, waiting, chances, strict=True)
             ],
             chances,
         )
-        for scale in tried
+        for scale in (*low, *high, *grid)
+        for rounded in (floor, ceil)
     )

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from frankly_analyst.request import COMPARISONS
 from frankly_protocol.documents import SurveyDocument
@@ -72,6 +73,9 @@ def _of_all_days(table: Table, request: Request) -> list[Group]:
             "by",
         )
     sources = tuple(source for source in table.sources if by in groupings(source.document))
+    if any(_is_arm(source, by) for source in sources):
+        sources = _alike(sources)
+        known[by] = {name: None for one in sources for name in groupings(one.document)[by]}
     return [
         Group(
             {by: choice},
@@ -93,6 +97,23 @@ def groupings(document: SurveyDocument) -> dict[str, tuple[str, ...]]:
     return {q.id: tuple(choice.id for choice in q.choices) for q in cell_questions(document)} | (
         {} if arms is None or arm is None else {arms.id: (arm,)}
     )
+
+
+def _alike(sources: Sequence[Received]) -> tuple[Received, ...]:
+    """Return the arms of the newest version that has them, and of those with the same arms for the table.
+
+    Versions are answered by different people, so arms are compared only if all of them have the same
+    mixture of versions: the same chances, and the table's questions in the same arms.
+    """
+
+    def design(source: Received) -> tuple[Any, ...]:
+        arms, digest = source.document.arms, source.document.digest
+        asked = {one.document.arm for one in sources if one.document.digest == digest}
+        every = () if arms is None else arms.arms
+        return tuple((arm.id, arm.chance) for arm in every), frozenset(asked)
+
+    newest = design(sources[-1])
+    return tuple(source for source in sources if design(source) == newest)
 
 
 def _is_arm(source: Received, name: str | None) -> bool:

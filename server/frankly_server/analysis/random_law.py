@@ -32,7 +32,8 @@ def random_law(
     None if there are too many joint answers, or if a question has a stated law without any weight on
     the choices that it has in this document.
     """
-    known = document.questions
+    # An arm may ask some of them in the clear; no rule names these.
+    known = {**{question.id: question for question in questions}, **document.questions}
     needed = {question.id for question in questions}
     for question in reversed(list(known.values())):
         if question.id in needed and question.ask_if is not None:

@@ -18,6 +18,7 @@ from frankly_server.cli.services import command_record, open_services
 from frankly_server.lazy import LazyModule
 from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys import expected, survey_templates
+from frankly_server.surveys.arms_definition import cells_of_arms
 from frankly_server.surveys.older_versions import older_links
 from frankly_server.surveys.surveys import ERASED
 from frankly_server.whole_report import cost_words, level_table, report_json
@@ -139,9 +140,7 @@ def publish(name: str, as_json: bool) -> None:
         )
         older_sentence = older_links(open_versions, published.version, draft.drawn_questions)
         remarks().print(f"{new_link} {older_sentence}".rstrip(), markup=False)
-    pending = live.expected_pending(
-        [len(question.choices) for question in draft.strata], draft.step
-    )
+    pending = sum(live.expected_pending(cells, draft.step) for cells in cells_of_arms(draft))
     remarks().print(
         f"Reports are released every {draft.release_every} (UTC), in batches of at least "
         f"{draft.step} with the same public answers; about {pending} are expected to be waiting.",

@@ -86,10 +86,11 @@ def require_arms(definition: "SurveyDefinition") -> None:
     arms = arms_of(definition)
     if arms is None:
         return
-    _require_distinct([arm.id for arm in arms.arms], "arms", "arm")
+    _require_distinct([arm.id for arm in arms.arms], "arms", "arms")
     if len(arms.arms) < 2:
         raise _refused("a survey has two to eight arms, or none: leave this out", "arms")
     known = {"strata": [q.id for q in definition.strata], "blocks": list(definition.parts)}
+    _require_distinct(known["strata"], "strata", "public questions")
     for i, written in enumerate(definition.arms):
         for name, ids in (("strata", written.strata), ("blocks", written.blocks)):
             wrong = next((one for one in ids if one not in known[name]), None)
@@ -100,13 +101,13 @@ def require_arms(definition: "SurveyDefinition") -> None:
                     f"there {'are' if listed == 'none' or ',' in listed else 'is'} {listed}",
                     f"arms[{i}].{name}",
                 )
-            _require_distinct(ids, f"arms[{i}].{name}", "entry")
+            _require_distinct(ids, f"arms[{i}].{name}", "entries")
     for i, arm in enumerate(arms.arms):
         if not arm.blocks and not arm.strata:
             raise _refused("this arm asks nothing: name its blocks or strata", f"arms[{i}]")
         asked = [q.id for q in _asked_in(definition, arm)]
         asked += [] if definition.instructed is None else [definition.instructed.id]
-        _require_distinct([*asked, ARMS_ID], f"arms[{i}]", "question of this arm", ARMS_ID)
+        _require_distinct([*asked, ARMS_ID], f"arms[{i}]", "questions of this arm", ARMS_ID)
         _require_large_cells(definition, arm, i)
 
 
@@ -114,13 +115,7 @@ def _require_large_cells(definition: "SurveyDefinition", arm: Arm, i: int) -> No
     """Raise unless an arm is expected to have enough reports in every cell of its public answers."""
     if definition.accept_small_cells:
         return
-    protected = {q.id for q in definition.drawn_questions}
-    # Answers that another arm protects are counted like symbols, so they divide no cell.
-    cells = prod(
-        len(q.choices)
-        for q in definition.strata
-        if q.id in arm.strata and q.id not in protected and arm.blocks
-    )
+    cells = prod(_cells(definition, arm))
     expected, needed = (
         definition.expected_reports * arm.share,
         _MIN_STEPS_PER_CELL * definition.step,
@@ -134,6 +129,24 @@ def _require_large_cells(definition: "SurveyDefinition", arm: Arm, i: int) -> No
             "accept_small_cells: true",
             f"arms[{i}].share",
         )
+
+
+def cells_of_arms(definition: "SurveyDefinition") -> list[list[int]]:
+    """Return the numbers of choices of the public questions that divide cells, of each arm."""
+    arms = arms_of(definition)
+    if arms is None:
+        return [[len(question.choices) for question in definition.strata]]
+    return [_cells(definition, arm) for arm in arms.arms]
+
+
+def _cells(definition: "SurveyDefinition", arm: Arm) -> list[int]:
+    protected = {(q.id, *(c.id for c in q.choices)) for q in definition.drawn_questions}
+    # Answers that another arm protects are counted like symbols, so they divide no cell.
+    return [
+        len(q.choices)
+        for q in definition.strata
+        if q.id in arm.strata and (q.id, *(c.id for c in q.choices)) not in protected and arm.blocks
+    ]
 
 
 def _asked_in(
@@ -162,7 +175,7 @@ def _require_distinct(names: Sequence[str], path: str, what: str, own: str = "")
     for i, name in enumerate(names):
         if name in names[:i]:
             reason = f"{own} names the arm in reports" if name == own else "ids differ"
-            raise _refused(f"two {what}s are called {name}; {reason}", path)
+            raise _refused(f"two {what} are called {name}; {reason}", path)
 
 
 def _refused(detail: str, path: str) -> InvalidInput:

@@ -12,7 +12,7 @@ from frankly_protocol.blocks import Question
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.estimate.planner import Setting, least_reports
-from frankly_server.forms import estimated_in_arms
+from frankly_server.forms import cell_questions, estimated_in_arms
 from frankly_server.intake.times import next_release
 from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.preview import stated_of, wanted_plan
@@ -127,6 +127,14 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
     choices : number of choices of each public question.
     """
     return prod(choices) * step // 2
+
+
+def cells_of(document: SurveyDocument) -> list[list[int]]:
+    """Return the numbers of choices of the public questions that divide cells, of each arm."""
+    return [
+        [len(question.choices) for question in cell_questions(version)]
+        for version in document.versions
+    ]
 
 
 def margins_of_one_report(document: SurveyDocument) -> Margins:

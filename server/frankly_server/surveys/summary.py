@@ -20,12 +20,11 @@ from frankly_protocol.explanation.label import of_answers
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN
 
-from frankly_server.forms import cell_questions
 from frankly_server.joint_tables import comparable_pairs, excess_in_words
 from frankly_server.surveys.asked import asked_in_words
 from frankly_server.surveys.correction import correction_in_words
 from frankly_server.surveys.devices import warnings_of
-from frankly_server.surveys.live import expected_pending
+from frankly_server.surveys.live import cells_of, expected_pending
 from frankly_server.surveys.preview import stated_of, wanted_plan
 from frankly_server.surveys.trial import ExpectedRow, expected_rows
 from frankly_server.surveys.verdicts import verdict
@@ -186,7 +185,7 @@ def summary_of(
 def read_texts(document: SurveyDocument, language: str | None = None) -> ReadTexts:
     """Return what respondents read, in one of the document's languages, the first by default.
 
-    Of arms, that of the one that can reveal most.
+    Of arms, that of the one that costs most.
     """
     one = max(document.versions, key=lambda version: _cost(version.report_level))
     return _read(one, explain(one, one.report_level, (), language), language)
@@ -285,6 +284,12 @@ def _figure(margin: float) -> str:
 def releases(document: SurveyDocument) -> tuple[str, str]:
     """Return when a question has a result, and when and how answers are released."""
     same = " that have the same answers to the public questions" if document.strata else ""
+    if document.views:
+        same = " of one arm" + (
+            " that have the same answers to its public questions (those that another arm protects do not count)"
+            if document.strata
+            else ""
+        )
     return (
         f"A question has a result once {document.min_reports:,} released answers are about it.",
         f"Answers are released {_PERIODS[document.release_every]}, never one by one: at least "
@@ -298,7 +303,7 @@ def _found_between(document: SurveyDocument, people: int) -> Iterator[str]:
     Margins are 1.96 standard errors; a difference is found in 80 of 100 surveys if it is 2.80 of its own.
     """
     margins: dict[str, list[tuple[str, float]]] = {}
-    language = document.languages[0]
+    texts, language = dict[str, str](), document.languages[0]
     for stated in stated_of(document):
         plan, about = wanted_plan(stated).plan, int(people * stated.share)
         if (
@@ -308,10 +313,12 @@ def _found_between(document: SurveyDocument, people: int) -> Iterator[str]:
             and plan
             and about
         ):
-            named = margins.setdefault(stated.questions[0].id, [])
+            asked = stated.questions[0]
+            texts.setdefault(asked.id, asked.text[language])
+            named = margins.setdefault(asked.id, [])
             named.append((stated.arm, plan.margin(about)))
     for question, arms in margins.items():
-        text = document.questions[question].text[language]
+        text = texts[question]
         for (first, m), (second, other) in combinations(arms, 2):
             points = 100 * hypot(m, other) * _FOUND
             yield (
@@ -322,13 +329,7 @@ def _found_between(document: SurveyDocument, people: int) -> Iterator[str]:
 
 def _results(document: SurveyDocument) -> Iterator[str]:
     first, release = releases(document)
-    # Each arm has cells of its own.
-    waiting = sum(
-        expected_pending(
-            (len(one.choices) for one in cell_questions(version)), document.release_step
-        )
-        for version in document.versions
-    )
+    waiting = sum(expected_pending(cells, document.release_step) for cells in cells_of(document))
     yield first
     yield f"{release} About {waiting:,} are expected to wait at any time."
 

@@ -49,6 +49,21 @@ def test_a_rare_arm_whose_reports_wait_does_not_look_left() -> None:
     assert largest_p((1, 990), (1, 99), (9, 9)) > 0.5
 
 
+@pytest.mark.parametrize(
+    ("counts", "chances", "waiting"),
+    [
+        ((20_000, 0), (999, 1), (9000, 9000)),
+        ((100_000, 0), (999, 1), (9000, 9000)),
+        ((1000, 0), (200, 1), (900, 900)),
+    ],
+)
+def test_many_cells_of_a_rare_arm_leave_everything_open(
+    counts: tuple[int, int], chances: tuple[int, int], waiting: tuple[int, int]
+) -> None:
+    """Some numbers that may wait fit the chances exactly, far from every step of all totals."""
+    assert largest_p(counts, chances, waiting) > 0.5
+
+
 def test_three_arms_have_the_chi_squared_test() -> None:
     assert largest_p((250, 260, 490), (1, 1, 2), (0, 0, 0)) == pytest.approx(
         sizes_test((250, 260, 490), (1, 1, 2))

@@ -11,6 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
+from frankly_server.surveys.arms_definition import cells_of_arms
 from frankly_server.surveys.definition import FORM_ID, BlockDefinition
 from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.older_versions import larger_minimum
@@ -95,7 +96,7 @@ def _margins(
     found = search_once(services, preview, block, people, expected, seconds=PREVIEW_S)
     points = margin_points(people, expected)
     margin = f"margin at {comparison_point(people):,} answers, ± points"
-    cells = [len(question.choices) for question in survey.definition.strata]
+    step = survey.definition.step
     return show(
         "margins.html",
         survey,
@@ -111,7 +112,7 @@ def _margins(
         usual=comparison_point(people),
         people=people,
         levels=found.levels,
-        waiting=expected_pending(cells, survey.definition.step),
+        waiting=sum(expected_pending(one, step) for one in cells_of_arms(survey.definition)),
         level_plot=lambda rows: _level_plot(rows, margin),
         frontier=found.frontier,
         no_frontier=found.no_frontier,

@@ -23,7 +23,7 @@ from frankly_server.surveys.verdicts import MEANINGS
 from frankly_server.surveys.yaml import write_yaml
 from frankly_server.web import reading
 from frankly_server.web.admin.forms import takes, ticked
-from frankly_server.web.admin.pages import attempt
+from frankly_server.web.admin.pages import attempt, go
 from frankly_server.web.admin.protection_form import (
     FIELDS,
     Part,
@@ -34,7 +34,7 @@ from frankly_server.web.admin.protection_form import (
     part_of,
     shown,
 )
-from frankly_server.web.admin.survey_page import show, store, survey_view
+from frankly_server.web.admin.survey_page import require_no_arms, show, store, survey_view
 from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search_once
 
@@ -46,12 +46,16 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @survey_view(services, "viewer")
     def protection(survey: OpenedSurvey) -> Response:
         reading.query(("block", "saved"))
+        if survey.definition.arms:
+            return go(survey.path("file"))  # two blocks may protect a question of one id
         return _page(services, survey, part_of(survey))
 
     @routes.post("/surveys/<survey_id>/protection")
     @survey_view(services, "admin")
     @takes(*FIELDS, many=("together",))
     def protect(survey: OpenedSurvey) -> Response:
+        if survey.definition.arms:
+            return go(survey.path("file"))
         part = part_of(survey)
 
         def act() -> str:
@@ -66,6 +70,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @takes(*FIELDS, many=("together",))
     def show_outlook(survey: OpenedSurvey) -> Response:
         """Say what the form's protection would mean; nothing is stored."""
+        require_no_arms(survey)
         part, told, refused = part_of(survey), None, None
         try:
             if (

@@ -76,6 +76,7 @@ def _compared(documents: Sequence[SurveyDocument], query: Asked) -> dict[str, st
     if query.period is not None:
         return {}
     sizes = [len(q.choices) for document in documents for q in document.strata if q.id == query.by]
+    sizes += [len(d.arms.arms) for d in documents if d.arms is not None and d.arms.id == query.by]
     groups = max(sizes, default=len(documents))
     return {"compare": ALL} if groups <= _COMPARED else {}
 

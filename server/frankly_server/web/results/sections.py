@@ -159,6 +159,8 @@ class Section:
             if found["text"] != self.found[0]["text"]:
                 group = self.names.group(found["by"])
                 said.append(f"{group[:1].upper()}{group[1:]} asked: “{of(found['text'])}”")
+        if not said:
+            said += self._worded_in_arms()
         if not self.asked:
             return said
         (_, newest) = self.asked[-1]
@@ -170,6 +172,22 @@ class Section:
                 listed = ", ".join(f"“{label}”" for label in labels)
                 said.append(f"In version {document.version} the answers were {listed}.")
         return said
+
+    def _worded_in_arms(self) -> list[str]:
+        """What is said of arms that asked this in other words, where their answers are taken together."""
+        name, of = self.found[0]["id"], self.names.of
+        if any(
+            one.arms is not None and one.arms.id in (self.found[0]["by"] or {})
+            for one in self.documents
+        ):
+            return []
+        said = dict[str, None]()
+        for document in self.documents:
+            for arm, view in document.views.items():
+                question = {**view.open_questions, **view.questions}.get(name)
+                if question is not None and of(question.text) != of(self.found[0]["text"]):
+                    said[f"Arm {arm} asked: “{of(question.text)}”"] = None
+        return list(said)
 
     @property
     def random_answers(self) -> list[str]:

@@ -87,6 +87,7 @@ def test_arms_that_are_not_drawn_as_signed_are_named_before_they_are_compared(
     answer(office, split, 600, ("clear", "weak", "strong"))
     text = text_of(office.client("viewer").get(f"/admin/surveys/{split}/results").text)
     assert "Of 600 answers, devices drew clear in 200, weak in 200 and strong in 200." in text
+    assert "Arm weak asked: “Did you pay anybody in cash?”" in text
     assert "differs from the signed shares of 25.0%, 25.0% and 50.0% by more than chance" in text
 
 
@@ -119,6 +120,16 @@ def test_questions_are_changed_in_the_file_alone(
     page = client.get(f"/admin/surveys/{split}/questions").text
     assert "This survey has 3 arms (clear, weak, strong)" in text_of(page)
     assert f"/admin/surveys/{split}/questions/paid" not in page
+
+
+def test_the_page_of_protection_leads_to_the_file(office: Office, split: str) -> None:
+    client = office.client("admin")
+    for block in ("", "?block=weak", "?block=cars"):
+        answered = client.get(f"/admin/surveys/{split}/protection{block}")
+        assert (answered.status_code, answered.headers["Location"]) == (
+            303,
+            f"/admin/surveys/{split}/file",
+        )
 
 
 def test_title_and_translations_can_be_changed(office: Office, split: str) -> None:
