@@ -24,9 +24,9 @@ class Sheet:
     """What the sheets say; of a survey with arms, to those whose device draws one of them.
 
     arm : its name and its chance, "" without arms. public : questions whose answers are sent as given.
-    randomised : all others. item : the text of an
-    instructed item, of which only whether it was passed is sent; "" without one. is_invited : True if
-    whoever invites can tell which report is whose. results : sentences, in English.
+    randomised : all others. item : the text of an instructed item, of which only whether it was passed
+    is sent; "" without one. is_invited : True if whoever invites can tell which report is whose.
+    results : sentences, in English.
     """
 
     arm: str
