@@ -61,7 +61,8 @@ class Variable:
 
     kind : "randomised", or "public" for a question that is answered in the clear. block, mechanism :
     of a randomised one. promise : notions with their levels in nats. ceiling : bound in nats on
-    what a report reveals under any prior, "none" without one.
+    what a report reveals under any prior, "none" without one. arms : ids of the arms that ask it, () if
+    all do; a question of another arm may have the same name.
     """
 
     name: str
@@ -72,6 +73,19 @@ class Variable:
     mechanism: str = ""
     promise: str = ""
     ceiling: str = ""
+    arms: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The text, with the arms that ask it if not all do."""
+        if not self.arms:
+            return self.text
+        return f"{self.text} ({'arm' if len(self.arms) == 1 else 'arms'} {', '.join(self.arms)})"
+
+    @property
+    def anchor(self) -> str:
+        """A name that no other variable has; ids contain no dot."""
+        return ".".join((self.name, *self.arms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +118,14 @@ class Codebook:
         languages: list[str] = document["languages"]
         chosen_language = languages[0] if language not in languages else str(language)
         blocks = [
-            _variable(question, chosen_language, block)
+            _variable(question, chosen_language, block, _asking(document, "blocks", block["id"]))
             for block in document["blocks"]
             for question in block["questions"]
         ]
-        public = [_variable(question, chosen_language, None) for question in document["strata"]]
+        public = [
+            _variable(question, chosen_language, None, _asking(document, "strata", question["id"]))
+            for question in document["strata"]
+        ]
         return cls(
             survey=document["survey"],
             title=localised(document["title"], chosen_language, languages),
@@ -138,7 +155,7 @@ class Codebook:
                     COLUMNS,
                     (
                         v.name,
-                        v.text,
+                        v.label,
                         v.kind,
                         v.block,
                         v.mechanism,
@@ -169,7 +186,7 @@ class Codebook:
     def to_html(self) -> str:
         """Return a page without scripts: a table of contents, and a table per variable."""
         contents = "".join(
-            f'<li><a href="#v-{escape(v.name)}">{escape(v.name)}</a>: {escape(v.text)}</li>'
+            f'<li><a href="#v-{escape(v.anchor)}">{escape(v.name)}</a>: {escape(v.label)}</li>'
             for v in self.variables
         )
         facts = [
@@ -234,13 +251,26 @@ class Codebook:
     def __str__(self) -> str:
         lines = [f"{self.title}, version {self.version}"]
         for v in self.variables:
-            lines.append(f"{v.name}: {v.text} ({', '.join(filter(None, (v.kind, v.promise)))})")
+            lines.append(f"{v.name}: {v.label} ({', '.join(filter(None, (v.kind, v.promise)))})")
             lines += [f"  {c.value}  {c.id}: {c.label}" for c in v.categories]
         return "\n".join(lines)
 
 
+def _asking(document: Mapping[str, Any], kind: str, name: str) -> tuple[str, ...]:
+    """Return the ids of the arms that ask a block or a public question; () if all do, or without arms.
+
+    kind : "blocks" or "strata".
+    """
+    arms = document["arms"]["arms"] if "arms" in document else []
+    asking = tuple(arm["id"] for arm in arms if name in arm[kind])
+    return () if len(asking) == len(arms) else asking
+
+
 def _variable(
-    question: Mapping[str, Any], language: str, block: Mapping[str, Any] | None
+    question: Mapping[str, Any],
+    language: str,
+    block: Mapping[str, Any] | None,
+    arms: tuple[str, ...],
 ) -> Variable:
     categories = tuple(
         Category(
@@ -255,7 +285,7 @@ def _variable(
     )
     text = localised(question["text"], language, ())
     if block is None:
-        return Variable(question["id"], text, PUBLIC, categories)
+        return Variable(question["id"], text, PUBLIC, categories, arms=arms)
     ceiling = block["ceiling"]
     return Variable(
         question["id"],
@@ -266,6 +296,7 @@ def _variable(
         block["mechanism"],
         "; ".join(map(_promise, block["claims"])),
         "none" if ceiling is None else _nats(ceiling),
+        arms,
     )
 
 
@@ -329,16 +360,16 @@ def _section(variable: Variable) -> str:
     titles = ("value", "choice", "label", "score", "role", "from")
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
     return (
-        f'<section id="v-{escape(variable.name)}"><h2>{escape(variable.name)}</h2>'
-        f"<p>{escape(variable.text)}</p><table><caption>{escape(promise)}</caption>"
+        f'<section id="v-{escape(variable.anchor)}"><h2>{escape(variable.name)}</h2>'
+        f"<p>{escape(variable.label)}</p><table><caption>{escape(promise)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></section>"
     )
 
 
 def _ddi_variable(variable: Variable) -> ET.Element:
     # An XML ID cannot begin with a digit.
-    element = ET.Element("var", {"ID": f"v_{variable.name}", "name": variable.name})
-    _element(element, "labl", variable.text)
+    element = ET.Element("var", {"ID": f"v_{variable.anchor}", "name": variable.name})
+    _element(element, "labl", variable.label)
     _element(ET.SubElement(element, "qstn"), "qstnLit", variable.text)
     for category in variable.categories:
         node = ET.SubElement(element, "catgry")

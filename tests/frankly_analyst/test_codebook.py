@@ -5,6 +5,7 @@ import base64
 import csv
 import io
 import json
+from contextlib import closing
 from dataclasses import replace
 from html.parser import HTMLParser
 from math import ceil, log
@@ -19,9 +20,11 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.promises import Promise
 from frankly_server.cli import front
 
+from tests.contract.test_arms import FILE as ARMS
 from tests.frankly_analyst.conftest import Served
 from tests.frankly_protocol.every_kind import block, form_block
 from tests.frankly_protocol.samples import ldp_block, question, sealed, survey
+from tests.frankly_server.web.site import make_site
 
 NASTY = "<script>alert(1)</script> & \"quotes\" 'so'"
 DDI = "{ddi:codebook:2_5}"
@@ -99,6 +102,31 @@ def test_a_promise_has_every_number_of_its_claim(claim: Claim, promise: str) -> 
     envelope = json.loads(sealed(survey(one).payload()))
     (variable,) = Codebook.from_envelope(envelope)
     assert variable.promise == promise
+
+
+def test_variables_of_one_name_say_which_arm_asks_them(tmp_path: Path) -> None:
+    survey = ARMS.replace(b"name: split", b"name: habits")
+    made = make_site(tmp_path / "home", f"sqlite:///{tmp_path / 'frankly.db'}", survey)
+    with closing(made.services):
+        envelope = made.services.surveys.envelope(made.survey)
+    book = Codebook.from_envelope(json.loads(envelope))
+    twins = [(v.kind, v.arms, v.label) for v in book if v.name == "paid"]
+    assert sorted(twins) == [
+        ("public", ("clear",), "Paid cash? (arm clear)"),
+        ("randomised", ("strong",), "Did you pay in cash? (arm strong)"),
+        ("randomised", ("weak",), "Did you pay anybody in cash? (arm weak)"),
+    ]
+    # What every arm asks names none.
+    assert {v.label for v in book if not v.arms} == {"Do you have a car?", "Where?"}
+    lines = {line["text"] for line in csv.DictReader(io.StringIO(book.to_csv()))}
+    assert lines == {v.label for v in book}
+    page, root = _Page(), ET.fromstring(book.to_ddi())
+    page.feed(book.to_html())
+    assert page.links == [f"#{name}" for name in page.ids]
+    assert len(set(page.ids)) == len(book)
+    variables = list(root.iter(DDI + "var"))
+    assert len({one.get("ID") for one in variables}) == len(book)
+    assert {one.findtext(DDI + "labl") for one in variables} == lines
 
 
 class _Page(HTMLParser):

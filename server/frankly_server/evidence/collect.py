@@ -20,9 +20,9 @@ def collect(services: Services, survey: str, language: str | None = None) -> Fac
     language : of the document's texts; None for the document's first.
 
     The signatures and every promise are verified first. Raises InvalidInput: survey_unknown,
-    not_found for a survey that was never published, field_type for a language that the document
-    lacks, key_file; DocumentRejected if too few current publisher keys have signed the document or
-    a promise does not hold.
+    not_found for a survey that was never published, unsupported for a document with arms, field_type
+    for a language that the document lacks, key_file; DocumentRejected if too few current publisher
+    keys have signed the document or a promise does not hold.
     """
     summary = services.surveys.summary(survey)
     if summary.link is None:
@@ -37,6 +37,14 @@ def collect(services: Services, survey: str, language: str | None = None) -> Fac
     sealed.verify(keys.publisher.keys, keys.publisher.threshold)
     document = SurveyDocument.from_envelope(envelope)
     document.require_private()
+    if document.arms is not None:
+        # The folder describes one list of questions and one level of the report; each arm has its own.
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "this survey has arms, and evidence is written for surveys without arms only, so far; the sheets to print "
+            "describe each arm",
+            "survey",
+        )
     chosen = document.languages[0] if language is None else language
     if chosen not in document.languages:
         raise InvalidInput(

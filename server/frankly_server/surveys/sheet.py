@@ -8,7 +8,7 @@ from itertools import groupby
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation.label import host_of
 
-from frankly_server.surveys.summary import ReadTexts, read_texts, releases
+from frankly_server.surveys.summary import ReadTexts, arm_name, read_texts, releases
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,15 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What the sheets say.
+    """What the sheets say; of a survey with arms, to those whose device draws one of them.
 
-    public : questions whose answers are sent as given. randomised : all others. item : the text of an
-    instructed item, of which only whether it was passed is sent; "" without one. is_invited : True if
-    whoever invites can tell which report is whose. results : sentences, in English.
+    arm : its name and its chance, "" without arms. public : questions whose answers are sent as given.
+    randomised : all others. item : the text of an instructed item, of which only whether it was passed
+    is sent; "" without one. is_invited : True if whoever invites can tell which report is whose.
+    results : sentences, in English.
     """
 
+    arm: str
     read: ReadTexts
     version: int
     digest: str
@@ -40,24 +42,33 @@ class Sheet:
     results: tuple[str, ...]
 
 
-def sheet_of(payload: bytes, language: str) -> Sheet:
-    """Return the sheet of a document, of which `payload` are the bytes, in one of its languages."""
+def sheets_of(payload: bytes, language: str) -> tuple[Sheet, ...]:
+    """Return the sheets of a document, of which `payload` are the bytes, in one of its languages.
+
+    One for each arm, as people with different arms are asked and read different things; or the only one.
+    """
     document = SurveyDocument.parse(payload)
-    item, token = document.instructed, document.token
+    return tuple(_sheet(document, version, language) for version in document.versions)
+
+
+def _sheet(document: SurveyDocument, version: SurveyDocument, language: str) -> Sheet:
+    """Return the sheet of the view of an arm, or of a document without arms, which is its own version."""
+    item, token = version.instructed, version.token
     return Sheet(
-        read=read_texts(document, language),
+        arm=arm_name(version),
+        read=read_texts(version, language),
         version=document.version,
         digest=document.digest,
         public=tuple(
             AskedQuestion(one.text[language], tuple(c.label[language] for c in one.choices))
-            for one in document.strata
+            for one in version.strata
         ),
-        randomised=_randomised(document, language),
+        randomised=_randomised(version, language),
         item="" if item is None else item.question.text[language],
         is_invited=token is not None and token.kind == "invite",
         host=host_of(document),
         closes=document.closes,
-        results=releases(document),
+        results=releases(version),
     )
 
 

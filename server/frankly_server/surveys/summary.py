@@ -198,15 +198,16 @@ def _cost(level: ReportLevel) -> tuple[bool, Fraction]:
 
 def read_by_arm(document: SurveyDocument) -> Iterator[tuple[str, ReadTexts]]:
     """Yield what respondents read in each arm, with its name and its chance; "" without arms."""
-    shares = {} if document.arms is None else {arm.id: arm.share for arm in document.arms.arms}
     for version in document.versions:
-        arm = version.arm
-        name = (
-            ""
-            if arm is None
-            else f"Arm {arm}, which {percent(float(shares[arm]))} of the devices draw"
-        )
-        yield name, read_texts(version)
+        yield arm_name(version), read_texts(version)
+
+
+def arm_name(version: SurveyDocument) -> str:
+    """Return the name and the chance of the arm that a view is of; "" for a document without arms."""
+    if version.arms is None or version.arm is None:
+        return ""
+    share = next(arm.share for arm in version.arms.arms if arm.id == version.arm)
+    return f"Arm {version.arm}, which {percent(float(share))} of the devices draw"
 
 
 def _read(
@@ -284,7 +285,8 @@ def _figure(margin: float) -> str:
 def releases(document: SurveyDocument) -> tuple[str, str]:
     """Return when a question has a result, and when and how answers are released."""
     same = " that have the same answers to the public questions" if document.strata else ""
-    if document.views:
+    if document.arms is not None:
+        # Answers of different arms are never counted together for a release.
         same = " of one arm" + (
             " that have the same answers to its public questions (those that another arm protects do not count)"
             if document.strata

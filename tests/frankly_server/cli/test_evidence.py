@@ -2,6 +2,7 @@
 """Command `frankly evidence`: the folder, and refusals that leave nothing behind."""
 
 import errno
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from frankly_server.evidence import FILES
 
+from tests.contract.test_arms import FILE as ARMS
 from tests.frankly_server.cli.conftest import Frankly
 
 
@@ -66,6 +68,22 @@ def test_refusals_name_the_field_and_write_nothing(published: Frankly, folder: P
         assert words in refused.problem["detail"], name
         assert sorted(folder.rglob("*")) == before, name
     assert (folder / "full" / "mine.txt").read_text() == "mine"
+
+
+def test_a_survey_with_arms_is_refused_and_nothing_is_written(
+    ready: Frankly, folder: Path, tmp_path: Path
+) -> None:
+    """The folder would state one level and one list of questions, which no arm has."""
+    # Without its times, which have passed.
+    text = re.sub(r"(?m)^(opens|closes|expires): .*\n", "", ARMS.decode())
+    (tmp_path / "arms.yaml").write_text(text)
+    assert ready("survey", "apply", tmp_path / "arms.yaml").code == 0
+    assert ready("survey", "publish", "split").code == 0
+    refused = ready("evidence", "split", "--out", "new", "--json")
+    assert refused.code == 3
+    assert (refused.problem["code"], refused.problem["field"]) == ("unsupported", "survey")
+    assert "written for surveys without arms only" in refused.problem["detail"]
+    assert not (folder / "new").exists()
 
 
 def test_a_folder_without_permission_is_named(

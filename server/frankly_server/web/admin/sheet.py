@@ -9,7 +9,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys.sheet import sheet_of
+from frankly_server.surveys.sheet import sheets_of
 from frankly_server.surveys.trial import TRIAL_S
 from frankly_server.web import reading
 from frankly_server.web.admin.survey_page import show, survey_view
@@ -29,12 +29,13 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         envelope = Envelope.from_bytes(
             services.surveys.envelope(survey.id, document.digest), SURVEY_TYPE
         )
-        found = search_once(services, sheet_of, document.payload(), language, seconds=TRIAL_S)
+        found = search_once(services, sheets_of, document.payload(), language, seconds=TRIAL_S)
         return show(
             "sheet.html",
             survey,
             "",
-            sheet=found,
+            sheets=found,
+            language=language,
             languages=document.languages,
             signers=[signature.key_id for signature in envelope.signatures],
         )

@@ -9,9 +9,10 @@ import pytest
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.tokens import TokenRule
 from frankly_server.surveys.definition import parse_definition
-from frankly_server.surveys.sheet import AskedQuestion, sheet_of
+from frankly_server.surveys.sheet import AskedQuestion, Sheet, sheets_of
 from frankly_server.surveys.summary import read_texts
 
+from tests.contract.test_arms import FILE as ARMS
 from tests.frankly_protocol.asked import asked
 from tests.frankly_protocol.samples import question, survey, with_item
 from tests.frankly_server.web.admin.office import Office, begin
@@ -104,19 +105,79 @@ def test_each_version_links_to_its_sheet(office: Office, sheets: str) -> None:
     assert [f'href="{sheets}?version={n}"' in text for n in (1, 2, 3)] == [True, True, False]
 
 
+def sheet_of(payload: bytes) -> Sheet:
+    """Return the only sheet of a document without arms."""
+    (sheet,) = sheets_of(payload, "en")
+    assert sheet.arm == ""
+    return sheet
+
+
 def test_a_sheet_tells_boxes_items_and_invitations() -> None:
-    found = sheet_of(asked().payload(), "en").randomised
+    found = sheet_of(asked().payload()).randomised
     # Boxes of one question are one question, as on the page.
     assert len(found) < len(asked().questions)
     assert AskedQuestion("Which drugs?", ("beer", "weed")) in found
     assert AskedQuestion("work?", ("no", "yes")) in found
     public = replace(survey(), strata=(question("region", "north", "south"),))
-    assert sheet_of(public.payload(), "en").public == (
-        AskedQuestion("region?", ("north", "south")),
-    )
+    assert sheet_of(public.payload()).public == (AskedQuestion("region?", ("north", "south")),)
     tokens = {None: False, TokenRule("invite"): True, TokenRule("rsa-pss", "A" * 64): False}
     for rule, is_invited in tokens.items():
-        assert sheet_of(replace(survey(), token=rule).payload(), "en").is_invited is is_invited
+        assert sheet_of(replace(survey(), token=rule).payload()).is_invited is is_invited
     item = with_item(asked())
     assert item.instructed is not None
-    assert sheet_of(item.payload(), "en").item == item.instructed.question.text["en"]
+    assert sheet_of(item.payload()).item == item.instructed.question.text["en"]
+
+
+def test_each_arm_has_its_own_sheets(office: Office) -> None:
+    """What one arm asks in the clear another protects, and people with one are not told of the other."""
+    surveys = office.services.surveys
+    surveys.apply(parse_definition(ARMS.replace(b"name: split", b"name: arms-on-paper")))
+    path = f"/admin/surveys/{surveys.publish('arms-on-paper').survey_id}/sheet"
+    (document,) = surveys.versions("arms-on-paper")
+    text = text_of(office, path)
+    # The page's own words end where the first sheet begins.
+    lead, *parts = text.split('<section class="card sheet">')
+    assert "Two sheets for each arm" in lead
+    assert "Hand out those of all arms" in lead
+    assert len(parts) == 6
+    arms = (
+        ("clear", "25.0%", ["Where?", "Paid cash?"], ["Do you have a car?"]),
+        ("weak", "25.0%", ["Where?"], ["Do you have a car?", "Did you pay anybody in cash?"]),
+        ("strong", "50.0%", ["Where?"], ["Do you have a car?", "Did you pay in cash?"]),
+    )
+    sheets = sheets_of(document.payload(), "en")
+    every = {one.text for sheet in sheets for one in (*sheet.public, *sheet.randomised)}
+    for i, (sheet, (arm, share, public, randomised)) in enumerate(zip(sheets, arms, strict=True)):
+        information, consent = parts[2 * i : 2 * i + 2]
+        heading = f"Arm {arm}, which {share} of the devices draw"
+        assert sheet.arm == heading
+        assert [one.text for one in sheet.public] == public
+        assert [one.text for one in sheet.randomised] == randomised
+        assert sheet.digest == document.digest
+        for part in (information, consent):
+            assert part.count(f"<h2>{heading}</h2>") == part.count("<h2>") == 1
+            assert part.count(document.digest) == 1
+        assert f"All that is said here is about the version “{arm}”." in information
+        assert "before the first question, if it draws this arm:" in consent
+        asked_here = {*public, *randomised}
+        assert {words for words in every if words in information} == asked_here
+        read = read_texts(document.views[arm], "en")
+        for words in (*read.sentences, *read.sent.lines[1:], *read.unprotected.lines):
+            assert words in information, words
+        assert (
+            "at least 2 together of one arm that have the same answers to the public" in information
+        )
+
+
+def test_an_arm_that_protects_nothing_has_no_empty_lists(office: Office) -> None:
+    surveys = office.services.surveys
+    text = ARMS.replace(b"name: split", b"name: all-clear")
+    for arm in (b"weak", b"strong"):
+        text = text.replace(b"blocks: [%s]" % arm, b"blocks: [cars, %s]" % arm)
+    surveys.apply(parse_definition(text))
+    path = f"/admin/surveys/{surveys.publish('all-clear').survey_id}/sheet"
+    clear, weak = text_of(office, path).split('<section class="card sheet">')[1:4:2]
+    assert "Paid cash?" in clear
+    assert "All others:" in weak
+    for empty in ("All others:", "<ul></ul>", "></h3>"):
+        assert empty not in clear, empty
