@@ -152,12 +152,13 @@ class Stratum:
 
 @dataclass(frozen=True)
 class CountedPart:
-    """Counts of a block, of a part of a form, or of two blocks together, in one document.
+    """Counts of a block, of a part of a form, or of two blocks together, in one document or arm.
 
     Joint answers, and joint symbols of several factors, are row-major: the last varies fastest.
 
     document, version, release : digest and version of the document, and its newest release in the
-        counts. block : ids of the blocks. kind : "table" or "sets".
+        counts. arm : the arm whose reports are counted; None for a document without arms.
+    block : ids of the blocks. kind : "table" or "sets".
     n : released reports that contain the part. minimum : strata with fewer reports are withheld.
     withheld_strata, withheld_reports : number of these strata, and of the reports in them.
     without_stratum : reports that were released without their public answers.
@@ -181,6 +182,7 @@ class CountedPart:
     marginals: Mapping[tuple[str, ...], tuple[Row | None, ...]] = field(
         default_factory=dict, repr=False
     )
+    arm: str | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
@@ -198,7 +200,13 @@ class CountedPart:
                 tuple(marginal["questions"]): _rows(marginal["decoder"])
                 for marginal in value.get("marginals", ())
             },
+            arm=value.get("arm"),
         )
+
+    @property
+    def key(self) -> str:
+        """The document's digest, with arms followed by a space and the arm."""
+        return self.document if self.arm is None else f"{self.document} {self.arm}"
 
     @property
     def id(self) -> str:

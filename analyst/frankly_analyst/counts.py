@@ -16,7 +16,6 @@ from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.formats import cell, needed
 from frankly_analyst.rows import localised
 
-_HEAD = ("document", "version", "questions")
 _COUNTED = ("n", "symbol", "count")
 
 
@@ -28,9 +27,10 @@ class Counts:
         of the survey.
     by : public questions, and possibly a period, whose combinations are the strata; () for one
         stratum of all reports.
-    strata_questions : the survey's public questions.
-    parts : one entry for each part and document; counts of different versions are never added,
-        because their mechanisms may differ.
+    strata_questions : the survey's public questions, except those whose answers are counted like
+        symbols because another arm protects them.
+    parts : one entry for each part and document, or arm of a document; counts of different versions
+        or arms are never added, because their mechanisms may differ.
     body : the server's response.
     """
 
@@ -76,20 +76,34 @@ class Counts:
             raise InvalidRequest(detail, code="targets_invalid", field="questions")
         return parts
 
-    def part(self, *questions: str) -> CountedPart:
-        """Return the newest version's smallest part that contains these questions; raises like `of`."""
+    def part(self, *questions: str, arm: str | None = None) -> CountedPart:
+        """Return the newest version's smallest part that contains these questions.
+
+        arm : the arm whose part to return; needed only if several arms ask the questions.
+
+        Raises InvalidRequest(targets_invalid) if there is none, or if the arm must be named.
+        """
         parts = self.of(*questions)
         # Versions may have different mechanisms, so counts of one version only are returned.
         newest = max(part.version for part in parts)
-        return min((p for p in parts if p.version == newest), key=lambda p: len(p.questions))
+        parts = tuple(part for part in parts if part.version == newest)
+        arms = list(dict.fromkeys(part.arm for part in parts if part.arm is not None))
+        # The same holds for arms, and a part of one arm must not be taken for all reports.
+        if (arm is None and len(arms) > 1) or (arm is not None and arm not in arms):
+            held = ", ".join(arms) or "none"
+            detail = f"name one; the arms that ask {', '.join(questions)} are: {held}"
+            raise InvalidRequest(detail, code="targets_invalid", field="arm")
+        chosen = (part for part in parts if arm in (None, part.arm))
+        return min(chosen, key=lambda part: len(part.questions))
 
     def lines(self) -> list[dict[str, Any]]:
         """Return one dict per count: document, version, questions, public answers, n, symbol, count.
 
+        If the survey has arms, the arm follows the version; it is None in a version without arms.
         A symbol is a number; for sets it is an answer or, as "x,z", a pair of answers.
         """
         return [
-            dict(zip(_HEAD, (part.document, part.version, part.id), strict=True))
+            _head(part, has_arms=self._has_arms)
             | {name: stratum.by.get(name) for name in self.by}
             | dict(zip(_COUNTED, (stratum.n, symbol, count), strict=True))
             for part in self.parts
@@ -110,14 +124,20 @@ class Counts:
         return needed("pandas").DataFrame(self.lines(), columns=self._columns)
 
     @property
+    def _has_arms(self) -> bool:
+        return any(part.arm is not None for part in self.parts)
+
+    @property
     def _columns(self) -> list[str]:
-        return [*_HEAD, *self.by, *_COUNTED]
+        arm = ["arm"] if self._has_arms else []
+        return ["document", "version", *arm, "questions", *self.by, *_COUNTED]
 
     def _rows(self) -> list[tuple[str, str, int, str]]:
         """Return (part, group, n, withheld) for each stratum, and one row for the reports withheld from each part."""
         rows = []
         for part in self.parts:
-            name = f"{part.id} (version {part.version})"
+            arm = "" if part.arm is None else f", arm {part.arm}"
+            name = f"{part.id} (version {part.version}{arm})"
             rows += [(name, stratum.group or "all", stratum.n, "") for stratum in part.strata]
             if part.withheld_strata:
                 # Withheld strata are listed, so that the rows add up to the part's number of
@@ -152,6 +172,12 @@ class Counts:
         head = "".join(f"<th>{title}</th>" for title in ("part", "stratum", "n", ""))
         caption = f"{escape(self.title)}: noisy counts of {self.n} reports"
         return f"<table><caption>{caption}</caption><tr>{head}</tr>{rows}</table>"
+
+
+def _head(part: CountedPart, *, has_arms: bool) -> dict[str, Any]:
+    # Surveys without arms have no column of them.
+    arm = {"arm": part.arm} if has_arms else {}
+    return {"document": part.document, "version": part.version, **arm, "questions": part.id}
 
 
 def _counted(part: CountedPart, stratum: Stratum) -> list[tuple[str, int]]:

@@ -18,14 +18,9 @@ from frankly_protocol.audit import Claim, stated_ceiling
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import (
-    AgreementMechanism,
-    DenseMechanism,
-    Mechanism,
-    ProductMechanism,
-)
+from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, Mechanism
 from frankly_protocol.mechanisms.agreement import Component, Pool
-from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_BITS, MAX_REPORTS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS, MIN_BITS
 from frankly_protocol.mechanisms.radix import digits_of, number_of
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
@@ -180,7 +175,7 @@ def clear_blocks(document: SurveyDocument) -> tuple[Block, ...]:
     views = document.whole.views.values()
     protected = {_answers_of(one) for view in views for one in view.questions.values()}
     return tuple(
-        _clear(question, _bits_of(document.whole))
+        _clear(question)
         for question in document.strata
         if (not document.blocks or _answers_of(question) in protected)
         and len(question.choices) <= MAX_ANSWERS
@@ -197,26 +192,10 @@ def _answers_of(question: Question) -> tuple[str, ...]:
     return (question.id, *(choice.id for choice in question.choices))
 
 
-def _bits_of(document: SurveyDocument) -> int:
-    """Return the bits of a document's tables, with which tables of clear answers are combined."""
-    found = (block.mechanism for block in document.blocks)
-    return next(
-        (one.bits for one in found if isinstance(one, DenseMechanism)),
-        next(
-            (
-                m.factors[0].bits
-                for b in document.blocks
-                if isinstance(m := b.mechanism, ProductMechanism)
-            ),
-            MAX_BITS,
-        ),
-    )
-
-
-def _clear(question: Question, bits: int) -> Block:
-    n = len(question.choices)
+def _clear(question: Question) -> Block:
+    n, D = len(question.choices), 1 << MIN_BITS
     unchanged = DenseMechanism(
-        bits, tuple(tuple((1 << bits) * (x == y) for y in range(n)) for x in range(n))
+        MIN_BITS, tuple(tuple(D * (x == y) for y in range(n)) for x in range(n))
     )
     # Nothing is promised.
     promise = Promise(Claim("ldp", None))

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from frankly_analyst import Counts, models
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -72,13 +73,20 @@ class Ballot:
     key: str
 
     def estimates(self, **query: Any) -> Any:
-        path = f"/v1/surveys/{self.survey}/estimates"
-        given = {name: value for name, value in query.items() if value is not None}
-        answer = self.http.get(
-            path, headers={"Authorization": f"Bearer {self.key}"}, query_string=given
-        )
+        answer = self.get("estimates", **query)
         assert answer.status_code == 200, answer.text
         return answer.get_json()
+
+    def counts(self, **query: Any) -> Counts:
+        answer = self.get("counts", **query)
+        assert answer.status_code == 200, answer.text
+        return Counts.from_json(answer.get_json())
+
+    def get(self, what: str, **query: Any) -> Any:
+        path = f"/v1/surveys/{self.survey}/{what}"
+        return self.http.get(
+            path, headers={"Authorization": f"Bearer {self.key}"}, query_string=query
+        )
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +238,54 @@ def test_public_answers_still_divide_all_arms(path: Ballot) -> None:
     paid = {q["by"]["region"]: q for q in body["questions"] if q["id"] == "paid"}
     for region, question in paid.items():
         assert question["n"] == sum(one.strata["region"] == region for one in path.sent)
+
+
+@pytest.mark.parametrize("query", [{}, {"questions": "paid"}])
+def test_counts_have_every_arm_that_asks(path: Ballot, query: dict[str, Any]) -> None:
+    counts = path.counts(**query)
+    parts = counts.of("paid")
+    assert [part.arm for part in parts] == ["clear", "weak", "strong"]
+    for part in parts:
+        value, _, n = in_arm(path, str(part.arm))
+        assert (part.n, part.withheld_reports, part.without_stratum) == (n, 0, 0)
+        assert part.shares(part.stratum())[1] == pytest.approx(value, abs=1e-12)
+        assert counts.part("paid", arm=part.arm) == part
+    made = models.weighted_shares(counts, "paid")
+    assert sum(part.n for part in parts) == PEOPLE
+    assert models.fit("paid ~ 1", counts, success="yes").n == PEOPLE
+    assert [row.name for row in made.rows] == ["no", "yes"]
+
+
+def test_counts_of_a_pair_have_the_arm_in_the_clear(path: Ballot) -> None:
+    counts = path.counts(questions="car,paid", by="region")
+    sent = Counter(
+        (one.strata["region"], one.symbols[0], one.strata["paid"])
+        for one in path.sent
+        if one.strata["arm"] == "clear"
+    )
+    part = counts.part("car", "paid", arm="clear")
+    for stratum in part.strata:
+        region = stratum.by["region"]
+        cells = [(region, car, paid) for car in (0, 1) for paid in ("no", "yes")]
+        assert list(stratum.counts) == [sent[cell] for cell in cells]
+    assert [one.arm for one in counts] == ["clear", "weak", "strong"]
+    # The server's estimate of the pair is the mean of the arms, as of a single question.
+    together = path.counts(questions="car,paid")
+    shares = [(part.n, part.shares(part.stratum())) for part in together]
+    targets = path.estimates(targets='["car", "paid"]')["questions"]
+    for i, row in enumerate(targets[0]["rows"]):
+        mean = sum(n * float(of_arm[i] or 0) for n, of_arm in shares) / PEOPLE
+        assert row["estimate"] == pytest.approx(mean, abs=1e-9)
+
+
+def test_counts_are_grouped_only_by_answers_that_divide_cells(path: Ballot) -> None:
+    """Reports of the arm in the clear have no stratum of `paid`: all of them would be left out."""
+    for by in ("paid", "region,paid"):
+        answer = path.get("counts", by=by)
+        assert (answer.status_code, answer.get_json()["code"]) == (422, "strata_invalid")
+    counts = path.counts(by="region")
+    assert [question.id for question in counts.strata_questions] == ["region"]
+    assert {stratum.by["region"] for part in counts for stratum in part.strata} == {"n", "s"}
 
 
 def test_a_result_is_replayed(path: Ballot) -> None:

@@ -49,7 +49,8 @@ def fit(
     sampling : "simple", respondents are a simple random sample; or "strata", samples of fixed sizes in the strata.
     latent : right side of the model of the noisy covariates' law; by default, the law is free in
         each public stratum.
-    documents : digests of the documents to use; by default all, pooled by their likelihoods.
+    documents : digests of the documents to use, or `CountedPart.key` of single arms; by default all, pooled by their
+        likelihoods.
 
     Raises InvalidRequest, naming the argument, if it cannot be read or the counts do not determine the model.
     """

@@ -226,5 +226,7 @@ def _null(channels: Sequence[TableChannel]) -> float:
 def _notes(sample: Sample, sampling: str) -> list[str]:
     notes = sample.notes() + single_strata(sample, sampling)
     if len(sample.versions) > 1:
-        notes.append(f"{len(sample.versions)} documents were pooled by their likelihoods")
+        has_arms = any(version.arm is not None for version in sample.versions)
+        what = "documents or arms" if has_arms else "documents"
+        notes.append(f"{len(sample.versions)} {what} were pooled by their likelihoods")
     return notes

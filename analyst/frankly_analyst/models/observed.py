@@ -15,26 +15,29 @@ from frankly_analyst.models.sample import FloatArray, Sample, Version
 
 
 def sample_of(counts: Counts, questions: Sequence[str], documents: Sequence[str] = ()) -> Sample:
-    """Return the counts of these questions together, one version per document, the first question slowest.
+    """Return the counts of these questions together, one version per document or arm, the first question slowest.
 
-    documents : digests of the documents to use; () for all.
+    documents : digests of the documents to use, or `CountedPart.key` of one of their arms; () for all.
 
     Raises InvalidRequest(targets_invalid) if no part contains the questions.
     """
     wanted = tuple(questions)
     every = counts.of(*wanted)
-    unknown = sorted(set(documents) - {part.document for part in every})
+    unknown = sorted(
+        set(documents) - {name for part in every for name in (part.document, part.key)}
+    )
     if isinstance(documents, str) or unknown:
-        held = ", ".join(dict.fromkeys(part.document for part in every))
+        held = ", ".join(dict.fromkeys(part.key for part in every))
         raise InvalidRequest(
             f"must be digests of documents: these counts have {held}",
             code="targets_invalid",
             field="documents",
         )
-    parts = [p for p in every if not documents or p.document in documents]
+    parts = [p for p in every if not documents or {p.document, p.key} & set(documents)]
+    # Each arm has reports of its own, so one part of every arm is needed for all reports.
     smallest = {
-        document: min((p for p in parts if p.document == document), key=lambda p: len(p.questions))
-        for document in dict.fromkeys(p.document for p in parts)
+        key: min((p for p in parts if p.key == key), key=lambda p: len(p.questions))
+        for key in dict.fromkeys(p.key for p in parts)
     }
     usable = [part for part in smallest.values() if part.strata]
     if not usable:
@@ -113,10 +116,19 @@ def _version(part: CountedPart, wanted: tuple[str, ...], by: tuple[str, ...]) ->
             moments,
             pairs,
             decoder[:, 0],
+            arm=part.arm,
         )
     else:
         whole = Version(
-            part.document, answers, np.array(part.law), decoder, _prior(part), strata, counts, n
+            part.document,
+            answers,
+            np.array(part.law),
+            decoder,
+            _prior(part),
+            strata,
+            counts,
+            n,
+            arm=part.arm,
         )
     if len(wanted) == len(names):
         return _ordered(whole, [names.index(name) for name in wanted])
@@ -229,4 +241,5 @@ def _marginal(whole: Version, part: CountedPart, wanted: tuple[str, ...]) -> Ver
         moments,
         second * n[:, None, None],
         features=True,
+        arm=whole.arm,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of one part as arrays, the input of weights and models; one `Version` per signed document.
+"""Counts of one part as arrays, the input of weights and models; one `Version` per signed document, or per arm of one.
 
 A part is one question, or several that were drawn or counted together. Its *states* are the answers,
 or the combinations of answers with the last question fastest. All shapes use H strata, S states and
@@ -25,7 +25,7 @@ SAMPLINGS = (SIMPLE, STRATA)
 
 @dataclass(frozen=True)
 class Version:
-    """Counts of one part under one document.
+    """Counts of one part under one document, or in one of its arms.
 
     answers : choices of each question; the states are their combinations, the last question fastest.
     law : shape (S, Y), probability of a symbol (`table`) or of a set bit (`sets`) given the state.
@@ -39,6 +39,7 @@ class Version:
     offset : shape (S,), score that every report gets in addition to the scores of its bits.
     features : True if the "bits" are decoded scores of a question that was randomised together with
         others; then `law` is the identity and `moments` are those at the design prior.
+    arm : the document's arm, None without arms.
     """
 
     document: str
@@ -53,6 +54,7 @@ class Version:
     pairs: FloatArray | None = None
     offset: FloatArray | None = None
     features: bool = False
+    arm: str | None = None
 
     def __post_init__(self) -> None:
         states, symbols = self.law.shape
@@ -75,6 +77,11 @@ class Version:
                 code="targets_invalid",
                 field="counts",
             )
+
+    @property
+    def name(self) -> str:
+        """The document and, if there is one, its arm, as in `CountedPart.key`."""
+        return self.document if self.arm is None else f"{self.document} {self.arm}"
 
     @property
     def sets(self) -> bool:
@@ -155,7 +162,7 @@ class Sample:
         for version in self.versions:
             if version.answers != first.answers:
                 raise InvalidRequest(
-                    f"documents {first.document} and {version.document} have different choices: "
+                    f"documents {first.name} and {version.name} have different choices: "
                     "use one of them",
                     code="unsupported",
                     field="documents",

@@ -28,7 +28,7 @@ from frankly_server.analysis.periods import ALL_TIME, PERIODS
 from frankly_server.analysis.tables import blocks_of, estimable_blocks
 from frankly_server.estimate import Joint, SetCounts
 from frankly_server.estimate.joint import Source
-from frankly_server.forms import PartTable, counted_blocks
+from frankly_server.forms import PartTable, cell_questions, clear_blocks, counted_blocks
 from frankly_server.store import Layout
 
 MAX_STRATA: Final = 10_000
@@ -53,7 +53,8 @@ def requested_blocks(documents: Sequence[Received], query: CountsQuery) -> Posit
     Raises InvalidInput: strata_invalid for an unknown public question, targets_invalid for an
     unknown question, unsupported for a table whose counts are not stored.
     """
-    public_ids = {question.id for source in documents for question in source.document.strata}
+    # A public question that divides no cells, because an arm asks it in the clear, has no strata.
+    public_ids = {q.id for source in documents for q in cell_questions(source.document)}
     if not set(query.groups) <= public_ids:
         raise InvalidInput(
             Problem.STRATA_INVALID,
@@ -71,7 +72,8 @@ def requested_blocks(documents: Sequence[Received], query: CountsQuery) -> Posit
         }
     positions = {}
     for source in documents:
-        questions = {q.id: q for block in source.document.blocks for q in block.questions}
+        blocks_asked = (*source.document.blocks, *clear_blocks(source.document))
+        questions = {q.id: q for block in blocks_asked for q in block.questions}
         # Older versions may lack a question or have other choices for it.
         if set(query.questions) <= questions.keys():
             blocks = blocks_of(source.document, [questions[name] for name in query.questions])
@@ -108,7 +110,7 @@ def counts_answer(
     strata: dict[str, Question] = {}
     # Newest first: each public question keeps its latest wording, even if it was removed later.
     for source in reversed(documents):
-        for question in source.document.strata:
+        for question in cell_questions(source.document):
             strata.setdefault(question.id, question)
     return {
         "survey": survey,

@@ -110,8 +110,11 @@ class Part:
             )
             factors += block_factors
             tables += [factor for factor in block_factors if isinstance(factor, DenseMechanism)]
-        is_product = len(tables) == len(factors) and not any(
-            isinstance(table, PartTable) for table in tables
+        # An answer in the clear has a table of fewer bits, which a product does not allow.
+        is_product = (
+            len(tables) == len(factors)
+            and len({table.bits for table in tables}) == 1
+            and not any(isinstance(table, PartTable) for table in tables)
         )
         return ProductMechanism(tuple(tables)) if is_product else Joint(tuple(factors))
 

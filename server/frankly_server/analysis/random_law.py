@@ -33,7 +33,8 @@ def random_law(
     the choices that it has in this document.
     """
     # An arm may ask some of them in the clear; no rule names these.
-    known = {**{question.id: question for question in questions}, **document.questions}
+    clear = (question for question in questions if question.id not in document.questions)
+    known = {**document.questions, **{question.id: question for question in clear}}
     needed = {question.id for question in questions}
     for question in reversed(list(known.values())):
         if question.id in needed and question.ask_if is not None:

@@ -24,9 +24,9 @@ REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # Bytes that a page loads, with each file compressed by gzip -9, as stated in docs/browser.md.
 LIMITS = {
     "core": 21_100,
-    "core and all that a survey may ask for": 39_100,
-    "index": 43_100,
-    "element": 51_700,
+    "core and all that a survey may ask for": 39_200,
+    "index": 43_200,
+    "element": 51_800,
 }
 LATER = {
     f"{name}.js"

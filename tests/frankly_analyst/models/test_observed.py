@@ -89,6 +89,66 @@ def test_versions_are_pooled_and_can_be_chosen() -> None:
         models.fit("drinks ~ region", counts_of(ONE, changed))
 
 
+def test_arms_of_one_document_are_pooled_and_can_be_chosen() -> None:
+    """Both arms' reports are used, in samples, weights and models; a clear answer is a table that changes nothing."""
+    clear = dense([[1, 0], [0, 1]])
+    arms = replace(ONE, arm="strong"), part((DRINKS,), (clear,), [[90, 80], [70, 100]], arm="clear")
+    counts = counts_of(*arms)
+    sample = sample_of(counts, ("drinks",))
+    assert [version.name for version in sample.versions] == ["d1 strong", "d1 clear"]
+    assert sample.n == arms[0].n + arms[1].n
+    model = models.fit("drinks ~ region", counts)
+    assert model.n == sample.n
+    assert "2 documents or arms" in str(model)
+    assert models.fit("drinks ~ region", counts, documents=("d1",)).n == sample.n
+    assert models.fit("drinks ~ region", counts, documents=("d1 clear",)).n == arms[1].n
+    # As if they were two documents: only the names differ.
+    others = counts_of(ONE, replace(arms[1], document="d2", arm=None))
+    assert model.beta == pytest.approx(models.fit("drinks ~ region", others).beta)
+    for made, other in zip(
+        models.weighted_shares(counts, "drinks").rows,
+        models.weighted_shares(others, "drinks").rows,
+        strict=True,
+    ):
+        assert (made.estimate, made.se) == pytest.approx((other.estimate, other.se))
+    weights = [
+        models.poststratify(one, "drinks", "region", {"north": 3.0, "south": 1.0})
+        for one in (counts, others)
+    ]
+    assert weights[0].weights == pytest.approx(weights[1].weights)
+    with pytest.raises(InvalidRequest, match="d1 strong and d1 clear have different choices"):
+        models.fit("drinks ~ region", counts_of(arms[0], replace(arms[1], questions=(turned(),))))
+
+
+def turned() -> Question:
+    return Question("drinks", {}, (NO, YES))
+
+
+def test_counts_name_their_arms() -> None:
+    arms = replace(ONE, arm="strong"), replace(ONE, arm="clear")
+    counts = counts_of(*arms)
+    assert counts.part("drinks", arm="clear") == arms[1]
+    for wrong in (None, "weak"):
+        with pytest.raises(InvalidRequest, match="strong, clear") as caught:
+            counts.part("drinks", arm=wrong)
+        assert caught.value.field == "arm"
+    assert counts_of(arms[0]).part("drinks") == arms[0]
+    lines = counts.to_csv().splitlines()
+    assert lines[0] == "document,version,arm,questions,region,n,symbol,count"
+    assert lines[1] == "d1,1,strong,drinks,north,512,0,300"
+    assert list(counts.to_pandas()["arm"]) == ["strong"] * 4 + ["clear"] * 4
+    assert "drinks (version 1, arm clear)" in str(counts)
+    assert "drinks (version 1, arm strong)" in counts._repr_html_()
+    plain = counts_of(ONE)
+    assert plain.to_csv().startswith(
+        "document,version,questions,region,n,symbol,count\nd1,1,drinks,north,512,"
+    )
+    assert "drinks (version 1)  region=north" in str(plain)
+    assert "arm" not in plain.lines()[0]
+    older = replace(ONE, document="d0", version=0)
+    assert counts_of(older, *arms).lines()[0]["arm"] is None
+
+
 def joint_counts() -> np.ndarray:
     return np.array([[60, 41, 37, 52, 33, 65], [45, 62, 51, 40, 44, 39]])
 
