@@ -28,12 +28,12 @@ with OPENERS[name](link, store, Policy(cap="2"), spread_s=0) as client:
 WRONG = """
 import sys
 from frankly_sdk._sealing import Sealing
-seal = Sealing._seal
+seal = Sealing.seal_row
 def connect_first(self, row):
     from frankly_sdk.transport import HttpTransport
     HttpTransport().get(self.document.collect_url, 100000)
     return seal(self, row)
-Sealing._seal = connect_first
+Sealing.seal_row = connect_first
 """
 
 

@@ -78,7 +78,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
     @routes.post("/v1/plan/split")
     @declare(
         routes,
-        "planSplit",
+        "plan_split",
         answers={200: ("Reports and power of both arms.", reading.JSON, plan_models.SplitPlan)},
         problems=_PROBLEMS,
         body={reading.JSON: SplitRequest},

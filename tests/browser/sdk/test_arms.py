@@ -530,3 +530,19 @@ def test_the_documented_lines_show_the_drawn_arm(page: Page, wire: Wire, root: P
         assert sorted(shown[1]) == sorted(one.id for one in strata)
         assert set(shown[2]) <= set(words)
         assert shown[2] or not words
+
+
+def test_the_largest_arm_is_checked_again_when_an_answer_is_sealed(page: Page, wire: Wire) -> None:
+    """With room for the drawn arm alone, people of the cheap arms would be left."""
+    for arm, first in FIRST.items():
+        opened(page, wire, publish(wire), first=first, options={"store": f"checked {arm}"})
+        page.evaluate("async () => void (await client.plan())")
+        smaller = """async (cap) => {
+          const {Policy} = await import("/sdk/ledger.js");
+          client.policy = new Policy({cap});
+        }"""
+        page.evaluate(smaller, "2.4")  # the arm b costs 2.5 nats, a costs 2 and c nothing
+        refused = page.evaluate(ANSWER, [ALL, OPEN_ALL])
+        assert refused["code"] in ("policy_cap", "policy_final"), (arm, refused)
+        page.evaluate(smaller, "2.6")
+        assert page.evaluate(ANSWER, [ALL, OPEN_ALL])["code"] == "accepted"

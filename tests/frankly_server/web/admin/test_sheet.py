@@ -165,7 +165,8 @@ def test_each_arm_has_its_own_sheets(office: Office) -> None:
         for words in (*read.sentences, *read.sent.lines[1:], *read.unprotected.lines):
             assert words in information, words
         assert (
-            "at least 2 together of one arm that have the same answers to the public" in information
+            "at least 2 together of one arm that have the same answers to its public questions"
+            in information
         )
 
 
