@@ -234,7 +234,9 @@ class Core:
         if parts is None:
             self._announce(Event("disabled", self.link.survey))
             return Receipt("disabled", "disabled", _DISABLED)
-        sealing = parts.sealing
+        sealing, rule = parts.sealing, parts.survey.document.token
+        if rule is not None and rule.question is not None and self.link.source is not None:
+            row = replace(row, public=row.public.or_else(rule.question, self.link.source))
         if sealing.arms:
             (row,) = sealing.armed([self._named(row, parts, respondent)])
         settled = sealing.settled(row)

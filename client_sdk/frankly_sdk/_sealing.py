@@ -88,21 +88,27 @@ def _names(document: SurveyDocument) -> frozenset[str]:
     return frozenset[str]().union(*found)
 
 
-def token_to_send(document: SurveyDocument, token: str | None) -> str | None:
+def token_to_send(document: SurveyDocument, token: str | None, source: object = None) -> str | None:
     """Return the token of the report: `token`, or the one that an invite code stands for.
 
-    Raises InvalidInput(token_invalid) for a mistyped code, or if the survey's rule refuses the
-    token.
+    source : the respondent's (`source_of`). Raises InvalidInput: token_invalid for a mistyped code, or if
+    the survey's rule refuses the token; strata_invalid for an unknown source.
     """
     if token is not None and not isinstance(token, str):
         raise InvalidInput(
             Problem.TOKEN_INVALID, "a token is a string, exactly as it was issued", "token"
         )
-    rule = document.token
+    rule = None if document.token is None else document.token.rule_for(source)
     if token is not None and rule is not None and rule.key is None and is_like_code(token):
         token = encode_token(token_of_code(token, document.survey))
     check_token(rule, document.survey, token)
     return token
+
+
+def source_of(document: SurveyDocument, public: Answer) -> object:
+    """Return the answer to the public question that names a respondent's source; None without sources."""
+    rule = document.token
+    return None if rule is None or rule.question is None else public.get(rule.question)
 
 
 @dataclass(frozen=True)
@@ -207,7 +213,9 @@ class Sealing:
                 with contextlib.suppress(BudgetExceeded):
                     if self.answered(row.respondent) is None:
                         # First, so that a refused token does not depend on the plan.
-                        token_to_send(self.document, row.token)
+                        token_to_send(
+                            self.document, row.token, source_of(self.document, row.public)
+                        )
                         self._plan(row.respondent)
 
     def _plan(self, respondent: str) -> None:
@@ -282,7 +290,9 @@ class Sealing:
         if self.answered(row.respondent) is not None:
             return None
         self._require_open()
-        row = replace(row, token=token_to_send(document, row.token))
+        row = replace(
+            row, token=token_to_send(document, row.token, source_of(document, row.public))
+        )
         # Checked again under the lock: another process may have spent the budget since `open`.
         charge = self._charge(row.respondent)
         # Without a plan of its own, a document with arms would draw a second arm.

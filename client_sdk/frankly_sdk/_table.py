@@ -15,7 +15,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
 
 from frankly_sdk._checks import SPELLING, key_fault
-from frankly_sdk._sealing import token_to_send
+from frankly_sdk._sealing import source_of, token_to_send
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Respondent
 from frankly_sdk.errors import UnknownChoice
@@ -109,7 +109,7 @@ def _rows(
             settled = answers.settled(questions, partial=partial and questions is not strata)
             if isinstance(settled, UnknownChoice):
                 raise _bad(last, settled.detail, settled.field)
-        _require_new(last, token, spent, columns, document)
+        _require_new(last, token, source_of(document, public), spent, columns, document)
         yield respondent, truth, public.revealed(), token
 
 
@@ -143,13 +143,19 @@ def _require_own_key(
 
 
 def _require_new(
-    line: int, token: str | None, spent: set[str], columns: Columns, document: SurveyDocument
+    line: int,
+    token: str | None,
+    source: object,
+    spent: set[str],
+    columns: Columns,
+    document: SurveyDocument,
 ) -> None:
     """Refuse a token that is not valid for the survey, or that occurs in an earlier line."""
     try:
-        token = token_to_send(document, token)
+        token = token_to_send(document, token, source)
     except InvalidInput as fault:
-        raise _bad(line, fault.detail, columns.token) from None
+        column = (fault.field or "").partition("strata.")[2] or columns.token
+        raise _bad(line, fault.detail, column) from None
     if token in spent:
         raise _bad(line, "every respondent needs a unique token", columns.token)
     spent.update([token] if token is not None else [])

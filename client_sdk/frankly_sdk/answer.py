@@ -104,6 +104,14 @@ class Answer:
         """
         return block.truth(self.revealed())
 
+    def or_else(self, name: str, choice: str) -> "Answer":
+        """Return the answers with this one to a question that has none."""
+        return self if self._given is None else Answer({name: choice} | self._given)
+
+    def get(self, name: str) -> object:
+        """Return the answer to one question as it was given, None if there is none."""
+        return (self._given or {}).get(name)
+
     def revealed(self) -> Mapping[str, str]:
         """Return the true choices of settled answers.
 

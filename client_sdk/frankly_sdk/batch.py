@@ -9,7 +9,7 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_sdk._checks import SPELLING, key_fault
-from frankly_sdk._sealing import Row, Sealing, token_to_send
+from frankly_sdk._sealing import Row, Sealing, source_of, token_to_send
 from frankly_sdk.answer import Answer, Given
 from frankly_sdk.errors import UnknownChoice
 from frankly_sdk.events import Event, OnEvent
@@ -152,7 +152,7 @@ def _fitting(sealing: Sealing, rows: list[Row], places: list[int]) -> list[Row]:
 
 def _token_fault(sealing: Sealing, row: Row) -> InvalidInput | None:
     try:
-        token_to_send(sealing.document, row.token)
+        token_to_send(sealing.document, row.token, source_of(sealing.document, row.public))
     except InvalidInput as fault:
         return fault.with_traceback(None)
     return None

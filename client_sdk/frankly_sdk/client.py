@@ -153,7 +153,8 @@ class Client:
         choices : question id → choice id, for every question of `plan`. Answers to other questions
             of the survey must be valid, and are dropped. Without an earlier call of `plan`, a draw
             is made here.
-        strata : public question id → choice id, for every public question and an instructed item.
+        strata : public question id → choice id, for every public question and an instructed item. The
+            source that a link names need not be repeated.
         respondent : if many people answer on this device, a key for each: there is one answer and
             one ledger per key. Keys that differ only in surrounding spaces or in their Unicode form
             belong to the same person. Without a key, the answer is that of the person who owns the

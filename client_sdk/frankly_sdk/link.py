@@ -17,10 +17,10 @@ from frankly_sdk.errors import InsecureTransport, LinkError
 _PATH = re.compile(r"/s/([0-9a-f]{32})", re.ASCII)
 # Default ports, which an origin omits.
 _PORTS = {"https": 443, "http": 80}
-# A personal link has an invite code (docs/protocol.md §10). A panel's id of a person is for the hosted
-# page alone, which puts it into an address: there, . and .. would be other folders.
+# A link may name a source, and a personal one has an invite code (docs/protocol.md §10). A panel's id of
+# a person is for the hosted page alone, which puts it into an address: there, . and .. would be other folders.
 _PIN = re.compile(
-    r"sha256=([0-9a-f]{64})(?:&invite=([0-9A-Za-z-]{16,19}))?"
+    r"sha256=([0-9a-f]{64})(?:&source=([a-z0-9][a-z0-9_-]{0,63}))?(?:&invite=([0-9A-Za-z-]{16,19}))?"
     r"(?:&id=(?!\.{1,2}\Z)[A-Za-z0-9._~-]{1,128})?",
     re.ASCII,
 )
@@ -34,13 +34,15 @@ class SurveyLink:
     origin : scheme, host, and the port unless it is the default.
     survey : 32 hex digits.
     digest : ``sha256:…``, or None if the link pins no document.
-    invite : invite code of a personal link, or None.
+    source : the respondent's source, such as a panel, or None. invite : invite code of a personal link,
+        or None.
     """
 
     origin: str
     survey: str
     digest: str | None
     invite: str | None = field(default=None, repr=False)
+    source: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> "SurveyLink":
@@ -58,6 +60,7 @@ class SurveyLink:
             _origin(address),
             path.group(1),
             f"sha256:{pin.group(1)}" if pin else None,
+            pin and pin.group(3),
             pin and pin.group(2),
         )
 

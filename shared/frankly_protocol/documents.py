@@ -111,6 +111,8 @@ class SurveyDocument:
         self._require_tables()
         if self.instructed is not None:
             self._require_beside_item()
+        if self.token is not None and self.token.question is not None:
+            self._require_sources(self.token)
 
     @classmethod
     @lru_cache(maxsize=32)
@@ -349,6 +351,14 @@ class SurveyDocument:
                 "an instructed item and an anchor both tell who answers at random: keep one",
                 "instructed",
             )
+
+    def _require_sources(self, token: TokenRule) -> None:
+        """Raise unless the sources are the choices of a public question, of every arm."""
+        question = next((q for q in self.strata if q.id == token.question), None)
+        if question is None:
+            raise schema.reject("the sources are no public question's choices", "token.question")
+        if token.rules.keys() != {choice.id for choice in question.choices}:
+            raise schema.reject("expected a rule for each choice of the question", "token.rules")
 
     def require_private(self) -> None:
         """Verify every promise of every block exactly (step 9).

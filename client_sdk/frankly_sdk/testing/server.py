@@ -189,12 +189,18 @@ class FakeServer:
 
     def _token_refusal(self, report: Report) -> Reply | None:
         try:
-            spent = check_token(self.document.token, self.document.survey, report.token)
+            spent = _spend_hash(self.document, report)
         except InvalidInput as error:
             return _problem(error.problem, error.detail, error.field)
         if spent is not None and self._spent.setdefault(spent, report.id) != report.id:
             return _problem(Problem.TOKEN_SPENT)
         return None
+
+
+def _spend_hash(document: SurveyDocument, report: Report) -> str | None:
+    rule = document.token
+    source = None if rule is None else report.strata.get(rule.question or "")
+    return check_token(rule, document.survey, report.token, source)
 
 
 def _fits(document: SurveyDocument, report: Report) -> bool:

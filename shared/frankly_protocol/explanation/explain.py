@@ -154,7 +154,7 @@ def explain(
             *([say("instructed", question=item.question.text[chosen])] if item else []),
             *_arms(document, words),
             *_anchors(document, chosen, words),
-            *([say(document.token.kind)] if document.token else []),
+            *([say(document.token.weakest)] if document.token else []),
         ],
         "questions": [block.words for block in blocks],
         "limits": ["\n".join(whole_report(document, level, words))] if blocks else [],

@@ -70,7 +70,7 @@ def summary(
         yield from _picked(document, say)
         rest = "unsure_rest" if has_open else "unsure"
         yield say(rest if _is_bounded(level) else "nearly")
-    if document.token and document.token.kind == "invite":
+    if document.token and document.token.invites:
         yield say("invited")
     yield say("address")
 

@@ -99,10 +99,13 @@ def issuer_key(key: str) -> "RSAPublicKey":
     return public
 
 
-def check_token(rule: TokenRule | None, survey: str, token: str | None) -> str | None:
+def check_token(
+    rule: TokenRule | None, survey: str, token: str | None, source: object = None
+) -> str | None:
     """Return the hash under which a report's token is spent, None if the survey has no token rule.
 
-    Raises InvalidInput(token_invalid) for a missing, unexpected or invalid token.
+    source : that of the report, if the survey has sources. Raises InvalidInput: token_invalid for a
+    missing, unexpected or invalid token, strata_invalid for an unknown source.
     """
     if rule is None:
         if token is not None:
@@ -112,11 +115,11 @@ def check_token(rule: TokenRule | None, survey: str, token: str | None) -> str |
         raise InvalidInput(
             Problem.TOKEN_INVALID, "this survey needs the token you were given", "token"
         )
-    return token_verifier(rule).spend_hash(survey, token)
+    return token_verifier(rule.rule_for(source)).spend_hash(survey, token)
 
 
 def token_verifier(rule: TokenRule) -> TokenVerifier:
-    """Return the verifier for a rule; raises InvalidInput(token_invalid) for an unusable key."""
+    """Return the verifier for the rule of one source; raises InvalidInput(token_invalid) for an unusable key."""
     return InviteVerifier() if rule.key is None else RsaPssVerifier(rule.key)
 
 
