@@ -26,7 +26,7 @@ _PACKAGE = Path(__file__).resolve().parents[1] / "client_sdk" / "browser"
 _ENTRIES = ("core", "index", "element")
 _ASKED_FOR = tuple(
     f"{name}.js"
-    for name in "log rare kinds ways agreement tokens memory respondents budget plans arms".split()
+    for name in "log rare kinds ways agreement tokens memory respondents budget plans arms sources".split()
 )
 """Files that are loaded only if a survey or a host page needs them."""
 _STATIC = re.compile(r'(?:from|^import|[;}]import) ?"\./([\w.]+)"', re.MULTILINE)

@@ -5,8 +5,8 @@ import type { Survey } from "./frankly.d.ts";
 /** A request for one token: send `blinded` to the issuer, and keep the other fields until the issuer has responded. */
 export interface TokenRequest { readonly survey: string; readonly blinded: Uint8Array; readonly secret: Blinded; readonly rule: { kind: string; key: string | null }; }
 
-/** Return a request for a token of a survey. */
-export function blind(survey: Pick<Survey, "token" | "survey">): Promise<TokenRequest>;
+/** Return a request for a token of a survey, or of one of its sources. */
+export function blind(survey: Pick<Survey, "token" | "survey">, source?: string): Promise<TokenRequest>;
 /** Return the token for `Client.answer`, after checking that the survey's server will accept it. */
 export function finalize(request: TokenRequest, blindSignature: Uint8Array): Promise<string>;
 

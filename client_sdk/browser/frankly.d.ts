@@ -240,7 +240,8 @@ export interface Survey {
   /** The arm of which this is the view. */
   arm?: string;
   blocks: { id: string; questions: Question[] }[];
-  token: { kind: string; key: string | null } | null;
+  /** With sources: the public question of which they are choices, and the rule of each. */
+  token: { kind: string; key?: string | null; question?: string; rules?: Record<string, { kind: string; key?: string | null }> } | null;
 }
 
 /** Validated limits for `Client.open`; `allowed` is the cap on δ as an exact ratio. */
@@ -249,7 +250,7 @@ export class Policy { constructor(options?: PolicyOptions); readonly allowed: Ra
 export { explain, learn } from "./explain.js";
 
 /** Parse a survey link; throws LinkError, or InsecureTransport for an http:// address of another machine. */
-export function readLink(text: string): { origin: string; survey: string; digest: string | null };
+export function readLink(text: string): { origin: string; survey: string; digest: string | null; invite: string | null; source: string | null };
 
 export class Client {
   private constructor();
@@ -262,6 +263,8 @@ export class Client {
   readonly trust: { pinned: boolean; logged: boolean };
   /** The invite code of a personal link, which `answer` uses unless it gets a token; null without one. */
   readonly invite: string | null;
+  /** The source that the link names, which `answer` reports unless `strata` has another; null without one. */
+  readonly source: string | null;
   /** The level of the whole report, with δ up to the policy's cap. */
   readonly level: ReportLevel;
   /** All questions whose answers are randomised, of whatever arm. */

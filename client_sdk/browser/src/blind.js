@@ -7,7 +7,7 @@
 
 import { bytesOf, hex, unhex } from "./canonical.js";
 import { InvalidInput } from "./errors.js";
-import { checkToken, fromUrl, toUrl } from "./tokens.js";
+import { checkToken, fromUrl, ruleFor, toUrl } from "./tokens.js";
 
 /** @typedef {{saltBytes: number, isRandomized: boolean}} Variant salt of PSS, and whether 32 random bytes precede the message */
 /** @typedef {{n: bigint, e: bigint, bits: number, verifier: CryptoKey}} Key */
@@ -105,8 +105,9 @@ async function encode(/** @type {Uint8Array} */ message, /** @type {Uint8Array} 
   return join(masked, digest, Uint8Array.of(0xbc));
 }
 
-/** Return a request for a token of a survey: send `blinded` to the issuer, and keep the rest until it has responded. */
-export async function blind(/** @type {import("./survey.js").Survey} */ { token: rule, survey }) {
+/** Return a request for a token of a survey, or of one of its sources: send `blinded` to the issuer, and keep the rest until it has responded. */
+export async function blind(/** @type {import("./survey.js").Survey} */ { token: whole, survey }, /** @type {string | undefined} */ source = undefined) {
+  const rule = ruleFor(whole, source);
   if (!rule?.key) throw refused("token", "this survey takes no tokens of an issuer");
   const key = await readKey(/** @type {Uint8Array} */ (fromUrl(rule.key) ?? new Uint8Array()));
   const message = join(bytesOf("frankly.token/1\0"), unhex(survey), random(NONCE));

@@ -86,6 +86,7 @@ export class Client {
     this.signedBy = opened.signedBy;
     this.trust = opened.trust;
     this.invite = link.invite;
+    this.source = link.source;
     this.level = opened.level; // computed once, because sealing holds a lock
     if (survey.token) await tokens(); // now, while the network is available
     if (!(await this.store.answer(this.chain, survey.survey))) // (10); an answered survey has already been charged
@@ -172,11 +173,12 @@ export class Client {
 
   /** Randomise, seal and send one answer; the true `answers` are not stored anywhere. */
   async answer(/** @type {import("../frankly.d.ts").Answers} */ answers, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
-    const survey = this.#accepted, plans = this.#plans, { strata = {}, patienceMs } = options, { arms } = survey;
+    const survey = this.#accepted, plans = this.#plans, { patienceMs } = options, { arms } = survey, { question } = survey.token ?? {};
+    const strata = question && this.source ? { [question]: this.source, ...options.strata } : options.strata ?? {};
     let own = arms ? undefined : this.#settle(answers, strata);
     const names = await this.store.respondentNames(options.respondent ?? "");
     const before = await this.store.answer(this.#chain, survey.survey, names);
-    const given = options.token ?? (survey.token && this.invite) ?? null, token = !before && (survey.token || given) ? await (await tokens()).checkToken(survey, given) : null;
+    const given = options.token ?? (survey.token && this.invite) ?? null, token = !before && (survey.token || given) ? await (await tokens()).checkToken(survey, given, question && strata[question]) : null;
     // If an answer is missing, the plan is stored before it is compared with the answers: a draw that could be repeated until it fits would depend on them.
     // Which answers are needed depends on the arm: they are read when it is drawn and stored.
     const isPlanned = plans && !before && (arms || Object.keys(own?.chosen ?? {}).length < this.questions.length), plan = isPlanned ? await this.#planned(names) : undefined;

@@ -148,7 +148,10 @@ function countedAnswers(/** @type {any} */ mechanism, /** @type {Question[]} */ 
 }
 
 /** @type {Read} */
-const token = (value, path) => {
+const token = (value, path) => (value?.kind === "sources" ? parts.sources.read(value, path, tokenOfOne) : tokenOfOne(value, path));
+
+/** @type {Read} */
+const tokenOfOne = (value, path) => {
   requireKeys(value, path, ["kind", "key"]);
   const { kind, key } = value;
   if (kind === "rsa-pss") base64url(key, under(path, "key"));
@@ -207,6 +210,7 @@ function requireView(/** @type {Survey} */ view, /** @type {Block[]} */ all) {
     if (known && (![1, cells].includes(known.tables.length) || (known.tables.length > 1 && arms && !parts.arms.isLikeEarlier(view, id)))) throw reject(`${path}.prior.tables`, "tables_of_strata", cells);
   if (item && blocks.some(({ restsOnPrior }) => restsOnPrior)) throw reject("instructed", "item_beside_prior");
   if (item && questions.some(({ anchor }) => anchor)) throw reject("instructed", "item_beside_anchor");
+  if (view.token?.rules) parts.sources.requireSources(view);
 }
 
 /** Return every promise with its mechanism and its path, in which a block has its position among `all` blocks. */

@@ -206,6 +206,7 @@ export class FranklySurvey extends Base {
       code: /** @type {HTMLInputElement} */ (make("input", { id: "invitation", part: "input", type: "text", dir: "ltr", required: true, autocomplete: "off",
         autocapitalize: "none", spellcheck: "false", "aria-describedby": "invitation-note invitation-error" })),
     }, { open, own, fields, details } = controls;
+    open.find(({ name }) => name === survey.token?.question)?.fix(client.source);
     await pause();
     if (isOver()) return;
     this.#controls.set(keyOf(client), controls);
@@ -370,7 +371,7 @@ const missingOf = (/** @type {Field[]} */ fields) => fields.filter(({ node, answ
 const armOf = (/** @type {import("./survey.js").Survey} */ { arms }, /** @type {string} */ report) => ({ arm: arms ? JSON.parse(report).strata[arms.id] : null });
 
 /** Return the name of a survey's form: another store or invitation may belong to another person. */
-const keyOf = (/** @type {Client} */ { store, survey, invite }) => `${survey?.digest} ${store.name} ${invite ?? ""}`;
+const keyOf = (/** @type {Client} */ { store, survey, invite, source }) => `${survey?.digest} ${store.name} ${invite ?? ""} ${source ?? ""}`;
 
 /** Let the browser do other work in between, if it can. */
 const pause = () => /** @type {any} */ (globalThis).scheduler?.yield?.();

@@ -111,6 +111,14 @@ export class Field {
     return typeof answer === "number" ? ofNumber(question, answer) : answer;
   }
 
+  /** Give the answer to a question that is not asked, if it is one of its choices: it is shown, and cannot be changed. */
+  fix(/** @type {string | null | undefined} */ choice) {
+    if (!this.questions[0].choices.some(({ id }) => id === choice)) return;
+    for (const input of this.#inputs) input.checked = input.value === choice;
+    if (this.#list) this.#list.value = /** @type {string} */ (choice);
+    for (const control of this.#list ? [this.#list] : this.#inputs) control.disabled = true;
+  }
+
   /** Show an error at the field, or remove it. */
   complain(/** @type {boolean} */ isWrong) {
     this.isWrong = isWrong;

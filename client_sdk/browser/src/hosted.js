@@ -7,7 +7,7 @@
 import { preview } from "./preview.js";
 
 const { pathname, hash, href } = location, main = /** @type {HTMLElement} */ (document.querySelector("main"));
-const pin = /^#sha256=([0-9a-f]{64})(?:&invite=[0-9A-Za-z-]+)?(?:&id=[\w.~-]+)?$/.exec(hash)?.[1], path = `/v1${pathname.replace(/^\/s\//, "/surveys/")}/document${pin ? `?digest=sha256:${pin}` : ""}`;
+const pin = /^#sha256=([0-9a-f]{64})(?:&source=[\w-]+)?(?:&invite=[0-9A-Za-z-]+)?(?:&id=[\w.~-]+)?$/.exec(hash)?.[1], path = `/v1${pathname.replace(/^\/s\//, "/surveys/")}/document${pin ? `?digest=sha256:${pin}` : ""}`;
 /** @type {Map<string, Promise<Response>>} */
 const early = new Map();
 // These requests replace the same requests of the SDK. They contain no information beyond the page's address.

@@ -4,7 +4,7 @@
 import { isUnchanged } from "./guesses.js";
 import { fitsOf, isPlain, isRandom } from "./fits.js";
 import { ceilDiv, compare, rational } from "./rational.js";
-import { openQuestions, questionsOf } from "./survey.js";
+import { hasInvites, openQuestions, questionsOf } from "./survey.js";
 import { groupsOf } from "./ways.js";
 
 /**
@@ -49,7 +49,7 @@ function numberAsked(/** @type {import("./survey.js").Block} */ { mechanism: m, 
 
 /** Return what to read before the first question: in English at most 90 words. */
 export function summary(/** @type {Survey} */ survey, /** @type {ReportLevel} */ level, /** @type {Consequence[]} */ told, /** @type {string} */ language, /** @type {Texts} */ t) {
-  const { blocks, strata, instructed, token } = survey, say = (/** @type {string} */ name, values = {}) => t.say("label", name, values);
+  const { blocks, strata, instructed } = survey, say = (/** @type {string} */ name, values = {}) => t.say("label", name, values);
   const random = blocks.map(({ mechanism }) => isRandom(mechanism)), hasPlain = random.includes(false) || told.some(({ fit }) => isPlain(fit));
   const n = blocks.reduce((all, block) => all + numberAsked(block), openQuestions(survey).length), hasOpen = hasPlain || openQuestions(survey).length > 0;
   const isMost = blocks.some(({ ask }) => ask) || sourcesOf(survey).length > 0;
@@ -61,7 +61,7 @@ export function summary(/** @type {Survey} */ survey, /** @type {ReportLevel} */
     ...(random.includes(true) ? [
       say(hasOpen ? "mixed_rest" : "mixed"), ...picked(survey, say), say(!isBounded(level) ? "nearly" : hasOpen ? "unsure_rest" : "unsure"),
     ] : []),
-    ...(token?.kind === "invite" ? [say("invited")] : []),
+    ...(hasInvites(survey) ? [say("invited")] : []),
     say("address"),
   ];
 }

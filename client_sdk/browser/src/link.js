@@ -3,14 +3,14 @@
 
 import { DocumentRejected, InsecureTransport, LinkError } from "./errors.js";
 
-/** `invite`: the code of a personal link. @typedef {{origin: string, survey: string, digest: string | null, invite: string | null}} SurveyLink */
+/** `source`: where the person comes from; `invite`: the code of a personal link. @typedef {{origin: string, survey: string, digest: string | null, source: string | null, invite: string | null}} SurveyLink */
 
 /** Read a link; a panel's id in it is for the hosted page alone. Throws LinkError, or InsecureTransport for an http:// address of another machine. @returns {SurveyLink} */
 export function readLink(/** @type {string} */ text) {
   const url = requireSecure(text);
-  const path = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname), pin = /^#sha256=([0-9a-f]{64})(?:&invite=([0-9A-Za-z-]{16,19}))?(?:&id=(?!\.\.?$)[\w.~-]{1,128})?$/.exec(url.hash);
+  const path = /^\/s\/([0-9a-f]{32})$/.exec(url.pathname), pin = /^#sha256=([0-9a-f]{64})(?:&source=([a-z0-9][a-z0-9_-]{0,63}))?(?:&invite=([0-9A-Za-z-]{16,19}))?(?:&id=(?!\.\.?$)[\w.~-]{1,128})?$/.exec(url.hash);
   if (!path || url.search || (url.hash && !pin)) throw new LinkError("link", "link_form");
-  return { origin: url.origin, survey: path[1], digest: pin && `sha256:${pin[1]}`, invite: pin?.[2] ?? null };
+  return { origin: url.origin, survey: path[1], digest: pin && `sha256:${pin[1]}`, source: pin?.[2] ?? null, invite: pin?.[3] ?? null };
 }
 
 const isThisMachine = (/** @type {URL} */ { hostname }) => /^(localhost|\[::1]|127(\.\d{1,3}){3})$/.test(hostname);

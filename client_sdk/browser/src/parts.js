@@ -14,6 +14,7 @@ const PARTS = {
   rare: [/"notion":"(?!(?:secret-)?ldp"|a?lip")/, () => import("./rare.js")],
   plans: [/"(?:ask|arms)":/, () => import("./plans.js")],
   arms: [/"arms":/, () => import("./arms.js")],
+  sources: [/"kind":"sources"/, () => import("./sources.js")],
   ways: [/"(?:anchor|ask_if|box|from|role|score|wanted)":/, () => import("./ways.js")],
 };
 

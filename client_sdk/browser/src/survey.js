@@ -22,8 +22,9 @@ import { ClockError } from "./errors.js";
  *   ceiling: Rational | null, ask?: "drawn", restsOnPrior: boolean}} Block ask: the device asks only what it has drawn, see plans.js
  * @typedef {{survey: string, version: number, opens: number, closes: number, expires: number, languages: string[],
  *   title: Words, consent: Words | null, collectUrl: string, strata: Question[], instructed?: Instructed, arms?: Arms, arm?: string, blocks: Block[],
- *   token: {kind: string, key: string | null} | null, min_reports: number, digest: string, parts: string[], longest?: number}} Survey
+ *   token: Token | null, min_reports: number, digest: string, parts: string[], longest?: number}} Survey
  *   arm: the arm of which it is the view, see arms.js; parts: those that it needs, see parts.js; longest: bytes of a report, if there are arms
+ * @typedef {{kind: string, key?: string | null, question?: string, rules?: Record<string, Token>}} Token with sources: the question of which they are choices, and the rule of each
  * @typedef {{id: string, arms: {id: string, chance: number, strata: string[], blocks: string[]}[]}} Arms
  */
 
@@ -35,6 +36,9 @@ export const questionsOf = (/** @type {{blocks: Block[]}} */ { blocks }) => bloc
 
 /** Return the questions that are asked in the clear: the public ones and the instructed item. @returns {Question[]} */
 export const openQuestions = (/** @type {Pick<Survey, "strata" | "instructed">} */ { strata, instructed }) => (instructed ? [...strata, instructed] : strata);
+
+/** Return true if some token is an invite of the survey's server: whoever hands it out can recognise the report. */
+export const hasInvites = (/** @type {Pick<Survey, "token">} */ { token }) => Object.values(token?.rules ?? { token }).some((rule) => rule?.kind === "invite");
 
 /** Return true if the device draws what it asks before it asks anything. */
 export const isDrawn = (/** @type {Pick<Survey, "arms" | "blocks">} */ { arms, blocks }) => Boolean(arms) || blocks.some(({ ask }) => ask);

@@ -7,18 +7,25 @@ import { InvalidInput } from "./errors.js";
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"; // Crockford's base 32
 const CODE_LENGTH = 16;
 
+/** Return the token rule of a source; without sources, the survey's. Throws InvalidInput for an unknown source. */
+export function ruleFor(/** @type {import("./survey.js").Token | null} */ rule, /** @type {unknown} */ source) {
+  if (!rule?.rules) return rule;
+  if (typeof source === "string" && Object.hasOwn(rule.rules, source)) return rule.rules[source];
+  throw new InvalidInput("strata_invalid", `strata.${rule.question}`, "not one of the question's choices");
+}
+
 /**
  * Return the token to send: `token`, or the one that an invite code stands for. Throws for a mistyped code, or if the
- * survey's rule refuses the token; called before anything is drawn.
+ * rule of the survey, or of the `source`, refuses the token; called before anything is drawn.
  */
-export async function checkToken(/** @type {import("./survey.js").Survey} */ { token: rule, survey }, /** @type {string | null} */ token) {
-  const refuse = (/** @type {string} */ key) => new InvalidInput("token_invalid", "token", key);
+export async function checkToken(/** @type {import("./survey.js").Survey} */ { token: whole, survey }, /** @type {string | null} */ token, /** @type {unknown} */ source = undefined) {
+  const refuse = (/** @type {string} */ key) => new InvalidInput("token_invalid", "token", key), rule = ruleFor(whole, source);
   if (!rule) throw refuse("this survey takes no token");
   if (token === null) throw refuse("this survey needs the token you were given");
   const code = rule.key === null && typeof token === "string" ? token.replace(/[\s–-]+/g, "") : "";
   if (code.length === CODE_LENGTH) return toUrl(await tokenOfCode(code, survey));
   const raw = fromUrl(token);
-  if (rule.key === null ? raw?.length === 32 : raw && (await isSignedBy(rule.key, raw, survey))) return token;
+  if (rule.key ? raw && (await isSignedBy(rule.key, raw, survey)) : raw?.length === 32) return token;
   throw refuse("the token is not valid for this survey; use the one that you were given");
 }
 

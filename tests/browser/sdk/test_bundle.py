@@ -23,14 +23,14 @@ SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # Bytes that a page loads, with each file compressed by gzip -9, as stated in docs/browser.md.
 LIMITS = {
-    "core": 21_100,
-    "core and all that a survey may ask for": 39_200,
-    "index": 43_200,
-    "element": 51_800,
+    "core": 21_300,
+    "core and all that a survey may ask for": 39_900,
+    "index": 43_400,
+    "element": 52_100,
 }
 LATER = {
     f"{name}.js"
-    for name in "log rare kinds ways tokens memory respondents budget verifier agreement plans arms".split()
+    for name in "log rare kinds ways tokens memory respondents budget verifier agreement plans arms sources".split()
 }
 
 CHECKS = {"core.js", "verifier.js"}

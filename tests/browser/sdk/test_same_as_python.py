@@ -40,6 +40,7 @@ from tests.frankly_protocol.audit.worlds import agreement as random_form
 from tests.frankly_protocol.every_kind import below, documents, form_block
 from tests.frankly_protocol.mechanisms import test_agreement
 from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, keys_document, put, sealed, survey
+from tests.frankly_protocol.sourced import ACCEPTED, edited
 from tests.frankly_protocol.trust import edwards
 from tests.frankly_protocol.trust.samples import role
 from tests.vectors.from_plans import documents as asking_documents
@@ -239,6 +240,44 @@ def test_mutated_arms_get_the_same_verdict_from_both_sdks(page: Page, full: bool
     assert {"arms.arms", "arms.arms[0].blocks", "arms.arms[1].strata", "blocks", "stress"} <= set(
         fields
     )
+
+
+def with_other_sources(payload: bytes, random: Random) -> bytes:
+    """Return a document with other rules, another question of the sources, or other choices of one."""
+    body = json.loads(payload)
+    rules, asked = body["token"]["rules"], random.choice(body["strata"])
+    name = random.choice(["class", "list", "panel", "north", "no", "class,list", "__proto__", ""])
+    choice = random.choice(asked["choices"])
+    random.choice(
+        [
+            lambda: rules.pop(random.choice(list(rules))),
+            lambda: rules.update({name: random.choice(list(rules.values()))}),
+            lambda: rules.update({name: rules.pop(random.choice(list(rules)))}),
+            lambda: body["token"].update(question=asked["id"]),
+            lambda: asked["choices"].remove(choice),
+            lambda: choice.update(id=name),
+            lambda: asked.update(id=name),
+            body["strata"].reverse,
+        ]
+    )()
+    return canonical.dumps(body)
+
+
+def test_mutated_sources_get_the_same_verdict_from_both_sdks(page: Page, full: bool) -> None:
+    random = Random(14)
+    originals = [canonical.dumps(edited(edit)) for edit in ACCEPTED.values()]
+    payloads = originals + [
+        random.choice([mutated, with_other_sources, with_other_sources])(
+            random.choice(originals), random
+        )
+        for _ in range(10_000 if full else 400)
+    ]
+    expected = verdicts(page, [sealed(payload) for payload in payloads])
+    assert expected[: len(originals)] == [None] * len(originals)
+    fields = [one and one[1] for one in expected[len(originals) :]]
+    assert fields.count(None) > 20
+    assert {"token.question", "token.rules"} <= set(fields)
+    assert any((field or "").startswith("token.rules.") for field in fields)
 
 
 ONES, ZEROS = [1] * 4, [0] * 4

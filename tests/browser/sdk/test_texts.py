@@ -24,7 +24,7 @@ ONE_LINE = re.compile(
 OTHERS = set(
     "low_level lower_bounds design_prior collect_url min_reports delta_cap max_ceiling eps_out_of_range eps_not_finite "
     "eps_format field_type field_missing final_surveys token_invalid insecure_transport unknown_choice too_early "
-    "no_receipt content_type work_limit".split()
+    "no_receipt content_type work_limit strata_invalid".split()
 )
 
 

@@ -154,6 +154,20 @@ def test_plans(page: Page) -> None:
     ]
 
 
+def test_sources(page: Page) -> None:
+    vectors = json.loads((VECTORS / "sources.json").read_text("ascii"))
+    payloads = {case["name"]: case["payload"].encode() for case in vectors["documents"]}
+    judged = [*payloads.values()]
+    for case in vectors["faults"]:
+        body = json.loads(payloads[case["document"]])
+        put(case["path"], case.get("value", ...))(body)
+        judged.append(canonical.dumps(body))
+    expected = [None] * len(payloads) + [
+        [case["code"], case["field"]] for case in vectors["faults"]
+    ]
+    assert judged_by_browser(page, [sealed(payload) for payload in judged]) == expected
+
+
 def test_every_file_except_the_servers_is_run() -> None:
     files = {path.stem for path in VECTORS.glob("*.json")} - {"estimates"}
     assert files == {
@@ -168,4 +182,5 @@ def test_every_file_except_the_servers_is_run() -> None:
         "privacy",
         "replies",
         "sampling",
+        "sources",
     }
