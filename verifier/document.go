@@ -19,7 +19,6 @@ type Document struct {
 	title          map[string]string
 	collectURL     string
 	strata         []*Question
-	token          string
 	blocks         []*Block
 	views          []*Document // of the arms; without arms, the document itself
 }
@@ -62,9 +61,6 @@ var documentFields = []string{"type", "survey", "version", "prev", "issued", "op
 // parseDocument checks the form of a payload: canonical JSON, known fields and their types.
 func parseDocument(payload []byte) *Document {
 	f := field{parseCanonical(payload), "", "document_schema"}
-	if f.kind != isObject {
-		f.fail("expected a JSON object")
-	}
 	f.readType("frankly.survey/2")
 	f.object(documentFields, "instructed", "arms")
 	d := &Document{
@@ -88,7 +84,7 @@ func parseDocument(payload []byte) *Document {
 	if f.has("instructed") {
 		d.readItem(f.get("instructed"))
 	}
-	d.readToken(f.get("token"))
+	f.get("token").readToken()
 	d.readBlocks(f.get("blocks"))
 	d.views = []*Document{d}
 	if f.has("arms") {
@@ -197,6 +193,9 @@ func (d *Document) checkView(f field) {
 	if f.has("instructed") && beside {
 		f.get("instructed").fail("beside an instructed item no promise may rest on a prior, and no question has an anchor")
 	}
+	if token := f.get("token"); token.has("rules") {
+		d.checkSources(token.get("question"), token.get("rules"))
+	}
 }
 
 // readItem reads the instructed item, a plain question that asks for one given choice (spec 3.8).
@@ -259,13 +258,26 @@ func (d *Document) readTexts(f field) {
 	d.collectURL = f.get("collect_url").prose(2000)
 }
 
-func (d *Document) readToken(f field) {
-	if f.kind == isNull {
-		return
+// readToken reads the rule of the tokens: none, one for all reports, or one for each source (spec 3.11).
+func (f field) readToken() {
+	if kind := f.fields["kind"]; kind != nil && kind.text == "sources" {
+		f.object([]string{"kind", "question", "rules"})
+		f.get("question").id()
+		rules := f.get("rules")
+		if rules.kind != isObject {
+			rules.fail("expected an object with a rule for each source")
+		}
+		for _, source := range rules.keys { // in the order of their ids, because the text is canonical
+			rules.get(source).readTokenOfOne()
+		}
+	} else if f.kind != isNull {
+		f.readTokenOfOne()
 	}
+}
+
+func (f field) readTokenOfOne() {
 	f.object([]string{"kind", "key"})
 	kind, key := f.get("kind"), f.get("key")
-	d.token = kind.text
 	switch {
 	case kind.kind == isText && kind.text == "invite":
 		if key.kind != isNull {
@@ -277,6 +289,20 @@ func (d *Document) readToken(f field) {
 		}
 	default:
 		refuse("document_type", kind.path, "unknown kind of token: update the verifier")
+	}
+}
+
+// checkSources checks that the sources are the choices of a public question (spec 3.11).
+func (d *Document) checkSources(question, rules field) {
+	for _, q := range d.strata {
+		for _, source := range q.choices {
+			if q.id == question.text && (!rules.has(source) || len(rules.keys) != len(q.choices)) {
+				rules.fail("expected a rule for each choice of the question, and no others")
+			}
+		}
+	}
+	if countOf(idsOf(d.strata), question.text) == 0 {
+		question.fail("expected the id of a public question, in every arm")
 	}
 }
 
@@ -298,9 +324,6 @@ func (d *Document) readBlocks(f field) {
 }
 
 func (d *Document) readBlock(f field) *Block {
-	if f.kind != isObject {
-		f.fail("expected a JSON object")
-	}
 	own, isForm := blockFields, false
 	if kind := f.fields["kind"]; kind != nil {
 		more, known := parameters[kind.text]

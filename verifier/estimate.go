@@ -100,10 +100,7 @@ func (d *Decoder) invert() {
 // row returns the scores of the symbols for the target Σ w_x·p_x, nil if it cannot be estimated.
 func (d *Decoder) row(w []int64) []*big.Float {
 	scores := make([]*big.Float, len(d.gamma))
-	full := new(big.Int)
-	for _, weight := range d.table[0] {
-		full.Add(full, weight)
-	}
+	full := totalOf(d.table[0])
 	for y := range scores {
 		scores[y] = newFloat()
 	}
@@ -123,10 +120,7 @@ func (d *Decoder) row(w []int64) []*big.Float {
 			sum.Add(sum, newFloat().Mul(scores[y], toFloat(d.table[x][y])))
 		}
 		sum.Quo(sum, toFloat(full)).Sub(sum, newFloat().SetInt64(w[x]))
-		if sum.Sign() != 0 && sum.MantExp(nil) < -300 {
-			continue
-		}
-		if sum.Sign() != 0 {
+		if sum.Sign() != 0 && sum.MantExp(nil) >= -300 {
 			return nil
 		}
 	}

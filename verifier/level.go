@@ -132,24 +132,20 @@ func (d *Document) unit(name string) func(*Claim) *big.Rat {
 // priors.
 func (b *Block) promise(name string, d *Document, bound func(*Claim) *big.Rat) *big.Rat {
 	least := map[string]*big.Rat{}
-	var order []string
 	for _, c := range b.claims {
 		about, _ := c.about()
 		if about != name || len(d.strata) > 0 && (c.prior == nil || len(c.prior.tables) == 1) {
 			continue
 		}
 		key := c.priorKey()
-		if _, seen := least[key]; !seen {
-			order = append(order, key)
-		}
 		least[key] = smaller(least[key], bound(c))
 	}
 	var largest *big.Rat
-	for _, key := range order {
-		if least[key] == nil {
+	for _, bound := range least {
+		if bound == nil {
 			return nil
 		}
-		largest = larger(largest, least[key])
+		largest = larger(largest, bound)
 	}
 	return largest
 }

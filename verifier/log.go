@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -240,5 +239,3 @@ func (log *Log) requireContinued(previous, proof string, head Checkpoint, now ti
 		requireConsistency(old.size, head.size, old.root, head.root, hashes)
 	}))
 }
-
-func base64Of(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }

@@ -112,9 +112,10 @@ func run(command string, arguments []string, out, errors io.Writer) int {
 	return 0
 }
 
-// splitLink returns the origin of a link and its pin.
+// splitLink returns the origin of a link and its pin, without the source and invite code that may follow.
 func splitLink(link string) (string, string) {
 	origin, pin, _ := strings.Cut(link, "#")
+	pin, _, _ = strings.Cut(pin, "&")
 	return origin, strings.Replace(pin, "sha256=", "sha256:", 1)
 }
 

@@ -88,6 +88,56 @@ func TestMoreRefusals(t *testing.T) {
 	}
 }
 
+// TestMoreRefusalsOfSources checks the names of sources and the order of the checks (spec 3.11).
+func TestMoreRefusalsOfSources(t *testing.T) {
+	var file struct {
+		Documents []struct{ Name, Payload string }
+	}
+	load(t, "sources", &file)
+	invite := map[string]interface{}{"kind": "invite", "key": nil}
+	for _, c := range []struct {
+		path  string
+		value interface{}
+		want  string
+	}{
+		{"token", []interface{}{"sources"}, "4 document_schema token"},
+		{"token.kind", []interface{}{"sources"}, "4 document_schema token.key"},
+		{"token.question", "", "4 document_schema token.question"},
+		{"token.rules.class", []interface{}{}, "4 document_schema token.rules.class"},
+		{"token.rules.", invite, "4 document_schema token.rules"},
+		{"token.rules.a b", invite, "4 document_schema token.rules"},
+		// All rules are read before the names are compared, in the order of their ids.
+		{"token.rules", map[string]interface{}{"b": 1, "a": 2, "class": invite}, "4 document_schema token.rules.a"},
+		{"token.rules", map[string]interface{}{"a": map[string]interface{}{"kind": "blind", "key": 1}}, "5 document_type token.rules.a.kind"},
+	} {
+		if got := judge(edited(t, file.Documents[0].Payload, c.path, c.value, true)).summary(); got != c.want {
+			t.Errorf("%s = %v: %s instead of %s", c.path, c.value, got, c.want)
+		}
+	}
+}
+
+// TestPayloadsThatAreNoObjects checks that they count as documents of another type (step 5).
+func TestPayloadsThatAreNoObjects(t *testing.T) {
+	for _, payload := range []string{"[]", "1", "null", "{}", `"type"`} {
+		if got := judge(payload).summary(); got != "5 document_type type" {
+			t.Errorf("%s: %s", payload, got)
+		}
+		if problem := catch("", func() { parseKeys([]byte(payload)) }); problem == nil || problem.Code != "document_type" {
+			t.Errorf("%s as keys: %v", payload, problem)
+		}
+	}
+}
+
+// TestPinOfALink checks that neither a source nor an invite code belongs to the pin (protocol 10).
+func TestPinOfALink(t *testing.T) {
+	for _, more := range []string{"", "&source=panel", "&invite=0123456789ABCDEF", "&source=panel&invite=0123456789ABCDEF&id=7"} {
+		origin, pin := splitLink("https://collect.example/s/ab#sha256=cd" + more)
+		if origin != "https://collect.example/s/ab" || pin != "sha256:cd" {
+			t.Errorf("%s: %s %s", more, origin, pin)
+		}
+	}
+}
+
 // TestMoreQuestionsThanTheFormHas checks that such a document does not cause a crash.
 func TestMoreQuestionsThanTheFormHas(t *testing.T) {
 	payload := named(t, "agreement ldp")

@@ -335,11 +335,20 @@ func TestFaultsOfAnswers(t *testing.T) {
 }
 
 func TestDocumentsThatAskWhatIsDrawn(t *testing.T) {
+	testFaults(t, "plans")
+}
+
+func TestSources(t *testing.T) {
+	testFaults(t, "sources")
+}
+
+// testFaults runs a file with accepted documents and edits of them that are refused.
+func testFaults(t *testing.T, name string) {
 	var file struct {
 		Documents []struct{ Name, Payload string }
 		Faults    []map[string]interface{}
 	}
-	load(t, "plans", &file)
+	load(t, name, &file)
 	payloads := map[string]string{}
 	for _, c := range file.Documents {
 		payloads[c.Name] = c.Payload
@@ -348,13 +357,16 @@ func TestDocumentsThatAskWhatIsDrawn(t *testing.T) {
 		}
 	}
 	for _, c := range file.Faults {
-		payload := edited(t, payloads[c["document"].(string)], c["path"].(string), c["value"], true)
+		value, has := c["value"]
+		payload := edited(t, payloads[c["document"].(string)], c["path"].(string), value, has)
 		want := fmt.Sprintf("%v %v %v", c["step"], c["code"], c["field"])
 		if got := judge(payload).summary(); got != want {
 			t.Errorf("%v: %s instead of %s", c, got, want)
 		}
 	}
 }
+
+func base64Of(raw []byte) string { return base64.StdEncoding.EncodeToString(raw) }
 
 // judge runs steps 4, 5 and 9 on a payload.
 func judge(payload string) *Problem {

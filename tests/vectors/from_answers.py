@@ -30,7 +30,7 @@ def answers() -> Case:
 
 
 def fault(document: SurveyDocument, path: str, value: Any) -> Case:
-    """Return an edit, which is refused at step 4, with code and field."""
+    """Return an edit, which is refused at step 4 or 5, with code and field."""
     body = json.loads(document.payload())
     put(body, path, value)
     # JSON has no value for a removed field.
@@ -38,7 +38,8 @@ def fault(document: SurveyDocument, path: str, value: Any) -> Case:
     try:
         SurveyDocument.parse(canonical.dumps(body))
     except FranklyError as error:
-        return {**edit, "step": 4, "code": error.code, "field": error.field}
+        step = 5 if error.code == "document_type" else 4
+        return {**edit, "step": step, "code": error.code, "field": error.field}
     raise AssertionError(f"accepted: {path}")
 
 

@@ -16,6 +16,7 @@ from tests.vectors.from_documents import acceptance, good_documents, privacy_doc
 from tests.vectors.from_numbers import estimates, sampling
 from tests.vectors.from_plans import plans
 from tests.vectors.from_replies import replies
+from tests.vectors.from_sources import sources
 from tests.vectors.from_trust import key_chains, log_proofs
 
 HERE = Path(__file__).parent
@@ -30,6 +31,7 @@ FILES: dict[str, Callable[[], dict[str, Any]]] = {
     "answers": answers,
     "sampling": sampling,
     "plans": plans,
+    "sources": sources,
     "replies": replies,
     "estimates": estimates,
 }

@@ -67,7 +67,7 @@ def accepted(case: dict[str, Any], context: dict[str, Any], schema: dict[str, An
         document = read(payload)
     except Refused:
         raise Refused("4") from None
-    _require_known(document)
+    require_known(document)
     require_form(document, schema)
     assert document["survey"] == context["survey"]
     if urlsplit(document["collect_url"]).hostname != urlsplit(context["origin"]).hostname:
@@ -86,18 +86,25 @@ def accepted(case: dict[str, Any], context: dict[str, Any], schema: dict[str, An
     require_private(document)
 
 
-def _require_known(document: dict[str, Any]) -> None:
+def require_known(document: dict[str, Any]) -> None:
     """Check step 5."""
-    token = document.get("token") or {}
     blocks = document["blocks"]
     kinds = [block["kind"] for block in blocks]
     notions = [claim["notion"] for block in blocks for claim in block["claims"]]
-    is_known = document["type"] == "frankly.survey/2" and token.get("kind", "invite") in (
-        "invite",
-        "rsa-pss",
+    is_known = document["type"] == "frankly.survey/2" and all(
+        rule["kind"] in ("invite", "rsa-pss")
+        for rule in _rules(document["token"])
+        if isinstance(rule, dict) and rule.keys() == {"kind", "key"}
     )
     if not is_known or set(kinds) - set(KINDS) or set(notions) - set(NOTIONS):
         raise Refused("5")
+
+
+def _rules(token: Any) -> list[Any]:
+    """Return the rule of each source; without sources, the rule itself (spec 3.11)."""
+    if not isinstance(token, dict) or token.get("kind") != "sources":
+        return [token] if token else []
+    return list(token["rules"].values()) if isinstance(token.get("rules"), dict) else []
 
 
 def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
@@ -125,9 +132,9 @@ def require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
             for translations in [document["title"], *labels]
         )
         or any(len({c["id"] for c in listed}) < len(listed) for listed in choices)
-        or (
-            document["token"]
-            and (document["token"]["kind"] == "invite") != (document["token"]["key"] is None)
+        or any(
+            (rule["kind"] == "invite") != (rule["key"] is None)
+            for rule in _rules(document["token"])
         )
         or re.search("[\u0000-\u001f\u202a-\u202e\u2066-\u2069]", document["title"]["en"])
         or len(set(block_ids)) < len(block_ids)
@@ -155,9 +162,21 @@ def _require_view(view: dict[str, Any]) -> None:
             )
         )
         or any(not _fits(prior, view["strata"]) for prior in _priors(view))
+        or not _names_sources(view)
     ):
         raise Refused("4")
     require_ways(questions)
+
+
+def _names_sources(view: dict[str, Any]) -> bool:
+    """Return True if the sources, if there are any, are the choices of a public question."""
+    token = view["token"]
+    if token is None or token["kind"] != "sources":
+        return True
+    asked = [question for question in view["strata"] if question["id"] == token["question"]]
+    return [{choice["id"] for choice in question["choices"]} for question in asked] == [
+        set(token["rules"])
+    ]
 
 
 def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -277,6 +277,30 @@ def test_answers_fit_their_plan_or_are_refused(case: Any) -> None:
     assert (chosen, case["code"]) == (case["chosen"], None)
 
 
+SOURCED = {case["name"]: json.loads(case["payload"]) for case in V["sources"]["documents"]}
+
+
+@cases_by_name(V["sources"]["documents"])
+def test_documents_with_sources_are_accepted(case: Any, root: Path) -> None:
+    document = second_bytes.read(case["payload"].encode())
+    assert second_bytes.digest(case["payload"].encode()) == case["digest"]
+    schema = json.loads((root / "docs" / "survey.schema.json").read_text())
+    second_documents.require_known(document)
+    second_documents.require_form(document, schema)
+    second_documents.require_private(document)
+
+
+@pytest.mark.parametrize("case", V["sources"]["faults"])
+def test_faults_of_sources_are_refused(case: Any, root: Path) -> None:
+    document = json.loads(json.dumps(SOURCED[case["document"]]))
+    put(document, case["path"], case.get("value", ...))
+    schema = json.loads((root / "docs" / "survey.schema.json").read_text())
+    assert (case["step"], case["code"]) in ((4, "document_schema"), (5, "document_type"))
+    with pytest.raises(Refused, match=str(case["step"])):
+        second_documents.require_known(document)
+        second_documents.require_form(document, schema)
+
+
 @cases_by_name(V["sampling"]["mechanisms"])
 def test_random_bits_give_these_symbols(case: Any) -> None:
     for draw in case["draws"]:

@@ -49,6 +49,7 @@ VALUES: list[Any] = [
         {"counts": [0, 0], "source": "x"},
     ),
     *("mean", "contrast", ["-1", "0.5"], "-0"),
+    *("invite", "rsa-pss", "sources", "came", "region", {"kind": "invite", "key": None}),
     *(32768, 65535, 65536, ["region"], ["region", "work"], ["marriage", "work"], ["others", "few"]),
     {"id": "arm", "arms": []},
 ]
@@ -72,6 +73,9 @@ NAMES = (
     "arms",
     "chance",
     "strata",
+    "rules",
+    "panel",
+    "class",
 )
 LARGEST = 200_000
 
@@ -84,6 +88,8 @@ def _seeds(root: Path) -> list[Any]:
     payloads.append(json.loads((vectors / "answers.json").read_text())["payload"])
     planned = json.loads((vectors / "plans.json").read_text())["documents"]
     payloads += [case["payload"] for case in planned]
+    sourced = json.loads((vectors / "sources.json").read_text())["documents"]
+    payloads += [case["payload"] for case in sourced]
     payloads += [
         base64.b64decode(json.loads(case["envelope"])["payload"])
         for case in accepted
