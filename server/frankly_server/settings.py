@@ -119,6 +119,14 @@ class Settings(BaseSettings):
         allow_inf_nan=False,
         description="requests with accepted reports per second, by survey and process; bursts of 10 s",
     )
+    source_rate_per_s: float = Field(
+        default=200,
+        gt=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="reports per second from one source of a survey, such as a panel, by process; bursts of 10 s; "
+        "0.01 is 36 in an hour, one at a time",
+    )
     key_rate_per_s: float = Field(
         default=20,
         gt=0,

@@ -343,7 +343,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("which keys may sign a backup", "frankly_server.keys.backup_signature:signers_of"),
         (
             "in which order migrations run (`down_revision` of each script)",
-            "migrations/versions/0106_initial.py",
+            "migrations/versions/0107_initial.py",
         ),
         ("what an auditor of the log checks", "frankly_server.log.audit:audit"),
         (

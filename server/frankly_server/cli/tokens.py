@@ -13,8 +13,9 @@ from frankly_server.cli.services import command_record, open_services
     "--count", type=click.IntRange(1, 100_000), required=True, help="How many tokens to make."
 )
 @click.option("--codes", is_flag=True, help="Write codes of 16 characters, which people can type.")
+@click.option("--source", default="", help="Source that they are for, in a survey with sources.")
 @json_option
-def tokens(name: str, count: int, codes: bool, as_json: bool) -> None:
+def tokens(name: str, count: int, codes: bool, source: str, as_json: bool) -> None:
     """Create invite tokens for the survey called NAME, one per line; each is valid for one report.
 
     Only their hashes are stored. A list of who got which token, together with the arriving
@@ -22,8 +23,10 @@ def tokens(name: str, count: int, codes: bool, as_json: bool) -> None:
     sign them blindly (docs/protocol.md §10).
     """
     with open_services() as services:
-        record = command_record(services, f"invite tokens made: {count}", name)
-        new_tokens = services.invites.make(name, count, record, codes=codes)
+        record = command_record(
+            services, f"invite tokens made{f' for {source}' if source else ''}: {count}", name
+        )
+        new_tokens = services.invites.make(name, count, record, codes=codes, source=source)
     # Tokens alone on stdout, so that they can go to a file or a pipe.
     respond(
         as_json,

@@ -5,8 +5,11 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from math import ceil
+from typing import Self
 
 MAX_NAMES = 4096
+WINDOW_S = 10
+"""Seconds of the rate that a full bucket holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,11 @@ class Buckets:
     Clients may choose names, so only the MAX_NAMES most recently used names are stored. A dropped
     name starts again with a full bucket.
     """
+
+    @classmethod
+    def of_rate(cls, per_s: float) -> Self:
+        """Return buckets with the tokens of `WINDOW_S` seconds, at least one."""
+        return cls(per_s, max(1.0, per_s * WINDOW_S))
 
     def __init__(self, per_s: float, burst: float) -> None:
         if per_s <= 0 or burst < 1:

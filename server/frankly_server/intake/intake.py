@@ -5,7 +5,8 @@ A later release counts it (`releasing`).
 """
 
 import json
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,7 +16,8 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.intake.admission import Admissions, Admitted, refusal_of
+from frankly_server.intake.admission import Admissions, Admitted, TooManyOfSource, refusal_of
+from frankly_server.intake.buckets import Buckets
 from frankly_server.intake.refusals import Refusals
 from frankly_server.intake.tokens import spend_all
 from frankly_server.store import Database, ReportRow, StoreUnavailable
@@ -33,10 +35,20 @@ Result = Outcome | InvalidInput
 
 
 class Intake:
-    """Service that stores reports of published surveys. Safe to share between threads."""
+    """Service that stores reports of published surveys. Safe to share between threads.
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    throttle : limits the reports of each source; None for no limit. monotonic : its clock, in seconds.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        throttle: Buckets | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._database, self._clock = database, clock
+        self._throttle, self._monotonic = throttle, monotonic
         self._admissions = Admissions(database)
         self._refusals = Refusals(database)
 
@@ -44,8 +56,8 @@ class Intake:
         """Store one report and return after the commit. Sending the same bytes again is safe.
 
         Raises InvalidInput: survey_unknown, doc_mismatch, too_early, closed, y_type,
-        symbol_unknown, strata_invalid, token_invalid, token_foreign, token_spent, id_conflict
-        (another report with this id is stored), or an error of `Report.from_bytes`. Raises
+        symbol_unknown, strata_invalid, token_invalid, token_foreign, token_spent, too_many (of one
+        source), id_conflict (another report with this id is stored), or an error of `Report.from_bytes`. Raises
         StoreUnavailable if the report may or may not be stored; send the same bytes again.
         """
         (result,) = self._results(survey_id, [body])
@@ -95,7 +107,10 @@ class Intake:
 
     def _results(self, survey_id: str, reports: Iterable[Any]) -> list[Result]:
         now = self._clock.now()
-        admissions = [self._admissions.admit(survey_id, report, now) for report in reports]
+        admissions = [
+            self._throttled(survey_id, self._admissions.admit(survey_id, report, now))
+            for report in reports
+        ]
         admitted = [admission for admission in admissions if isinstance(admission, Admitted)]
         stored = iter(record(self._database, survey_id, admitted) if admitted else ())
         results = [
@@ -105,6 +120,15 @@ class Intake:
         if refused := [result for result in results if isinstance(result, InvalidInput)]:
             self._count(survey_id, now, refused)
         return results
+
+    def _throttled(
+        self, survey_id: str, admitted: Admitted | InvalidInput
+    ) -> Admitted | InvalidInput:
+        """Return the report, or its refusal if its source has sent too many."""
+        if isinstance(admitted, InvalidInput) or not admitted.source or self._throttle is None:
+            return admitted
+        level = self._throttle.take(f"{survey_id} {admitted.source}", self._monotonic())
+        return TooManyOfSource(level.retry_after_s) if level.wait_s > 0 else admitted
 
     def _count(self, survey_id: str, now: datetime, refused: Sequence[InvalidInput]) -> None:
         """Count refusals of a published survey."""

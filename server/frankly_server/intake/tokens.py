@@ -9,7 +9,7 @@ Tokens of an external issuer are blind signatures, which do not link a report to
 issuer and operator cooperate (docs/protocol.md, section 10).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from frankly_protocol.errors import InvalidInput
@@ -22,34 +22,47 @@ from frankly_server.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """A token to be spent; invited : True for an invite, whose hash must be stored."""
+    """A token to be spent; invited : True for an invite, whose hash must be stored with its source."""
 
     hash: str = field(repr=False)
     invited: bool
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenCheck:
-    """The token rule of one document. verifier : None if reports carry no token."""
+    """The token rule of one document, or of one source. verifier : None if reports carry no token.
+
+    sources : the public question that names a report's source, and the check of each; None without.
+    """
 
     verifier: TokenVerifier | None
     invited: bool
+    source: str = ""
+    sources: tuple[str, Mapping[str, "TokenCheck"]] | None = None
 
     @classmethod
-    def of(cls, rule: TokenRule | None) -> "TokenCheck":
+    def of(cls, rule: TokenRule | None, source: str = "") -> "TokenCheck":
         """Return the check of a token rule; rule : None if reports carry no token.
 
-        Raises InvalidInput(token_invalid) if the issuer's key cannot be used.
+        Raises InvalidInput(token_invalid) if an issuer's key cannot be used.
         """
         if rule is None:
             return cls(None, invited=False)
-        return cls(token_verifier(rule), invited=rule.kind == "invite")
+        if rule.question is not None:
+            checks = {name: cls.of(one, name) for name, one in rule.rules.items()}
+            return cls(None, invited=False, sources=(rule.question, checks))
+        return cls(token_verifier(rule), rule.kind == "invite", source)
 
-    def spend(self, survey: str, token: str | None) -> Spend | None:
+    def spend(self, survey: str, token: str | None, strata: Mapping[str, str]) -> Spend | None:
         """Return the token that a report spends, None if the survey needs no tokens.
 
-        Raises InvalidInput(token_invalid).
+        strata : the report's public answers, of which each is a choice of its question. Raises
+        InvalidInput(token_invalid).
         """
+        if self.sources is not None:
+            question, checks = self.sources
+            return checks[strata[question]].spend(survey, token, strata)
         if self.verifier is None:
             if token is not None:
                 raise InvalidInput(
@@ -60,7 +73,7 @@ class TokenCheck:
             raise InvalidInput(
                 Problem.TOKEN_INVALID, "this survey needs the token you were given", "token"
             )
-        return Spend(self.verifier.spend_hash(survey, token), self.invited)
+        return Spend(self.verifier.spend_hash(survey, token), self.invited, self.source)
 
 
 def spend_all(
@@ -86,22 +99,27 @@ def spend_all(
     if not refused:
         return {}  # the common case, without further queries
     hashes = {spend.hash for _, spend in refused}
-    spent, foreign = tx.tokens.known(survey, hashes), tx.tokens.of_other_surveys(survey, hashes)
-    return {report_id: _refusal(spend.hash, spent, foreign) for report_id, spend in refused}
+    own, foreign = tx.tokens.known(survey, hashes), tx.tokens.of_other_surveys(survey, hashes)
+    return {report_id: _refusal(spend, own, foreign) for report_id, spend in refused}
 
 
-def _hashes(spends: Sequence[tuple[str, Spend]], *, invited: bool) -> list[str]:
-    return [spend.hash for _, spend in spends if spend.invited == invited]
+def _hashes(spends: Sequence[tuple[str, Spend]], *, invited: bool) -> list[tuple[str, str]]:
+    return [(spend.hash, spend.source) for _, spend in spends if spend.invited == invited]
 
 
-def _refusal(token_hash: str, spent: set[str], foreign: set[str]) -> InvalidInput:
-    if token_hash in spent:
+def _refusal(spend: Spend, own: Mapping[str, str], foreign: set[str]) -> InvalidInput:
+    """Return why a token was not spent. own : source of each token of the survey."""
+    if spend.hash in own and own[spend.hash] != spend.source:
+        return InvalidInput(
+            Problem.TOKEN_FOREIGN, "this token is for another source of this survey", "token"
+        )
+    if spend.hash in own:
         return InvalidInput(
             Problem.TOKEN_SPENT,
             "this token has been used already; each is valid for one report",
             "token",
         )
-    if token_hash in foreign:
+    if spend.hash in foreign:
         return InvalidInput(Problem.TOKEN_FOREIGN, "this token is for another survey", "token")
     return InvalidInput(
         Problem.TOKEN_INVALID,

@@ -59,8 +59,9 @@ _RELEASE: Final = {
 }
 _SETTLE: Final = {
     "postgresql": """
-        WITH moved AS (DELETE FROM tokens WHERE survey = :survey AND spent AND NOT settled RETURNING hash)
-        INSERT INTO tokens (survey, hash, spent, settled) SELECT :survey, hash, true, true FROM moved ORDER BY hash""",
+        WITH moved AS (DELETE FROM tokens WHERE survey = :survey AND spent AND NOT settled RETURNING hash, source)
+        INSERT INTO tokens (survey, hash, spent, settled, source)
+        SELECT :survey, hash, true, true, source FROM moved ORDER BY hash""",
     "sqlite": "UPDATE tokens SET settled = 1 WHERE survey = :survey AND spent AND NOT settled",
 }
 _OF_RELEASE: Final = "survey = :survey AND document = :document AND release = :release"

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
-SCHEMA_VERSION: Final = "0106"
+SCHEMA_VERSION: Final = "0107"
 """The migration that this program needs; the server does not start with any other version."""
 
 metadata = MetaData(

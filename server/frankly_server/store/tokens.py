@@ -7,7 +7,7 @@ position in the table may reveal when its token was spent.
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Boolean, ColumnElement, Table, case, false, func, select, update
+from sqlalchemy import Boolean, ColumnElement, String, Table, case, false, func, select, update
 
 from frankly_server.store.access import TableAccess
 from frankly_server.store.schema import HexBytes, column, key_column, metadata
@@ -22,6 +22,7 @@ tokens = Table(
         "spent", Boolean, "true once used; the report, the person and the time are not recorded"
     ),
     column("settled", Boolean, "rewritten since it was spent", server_default=false()),
+    column("source", String(64), "the source that it is for; empty without", server_default=""),
     sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 
@@ -32,61 +33,73 @@ class TokensTable(TableAccess):
     A token of an external issuer gets a row when it is spent.
     """
 
-    def add(self, survey: str, hashes: Sequence[str]) -> None:
-        """Insert new invite tokens sorted by hash, which hides the order of their creation."""
+    def add(self, survey: str, hashes: Sequence[str], source: str = "") -> None:
+        """Insert new invite tokens of a source sorted by hash, which hides the order of their creation."""
         rows = [
-            {"survey": survey, "hash": token_hash, "spent": False} for token_hash in sorted(hashes)
+            {"survey": survey, "hash": token_hash, "spent": False, "source": source}
+            for token_hash in sorted(hashes)
         ]
         self._insert_all(tokens, rows)
 
-    def spend(self, survey: str, hashes: Iterable[str]) -> set[str]:
-        """Mark tokens as spent; return the hashes of those that existed and were unspent."""
+    def spend(self, survey: str, sources: Iterable[tuple[str, str]]) -> set[str]:
+        """Mark tokens as spent; return the hashes of those that existed, were unspent and of their source.
+
+        sources : hash and source of each token.
+        """
         spent = set()
         # One by one in sorted order: a single UPDATE takes row locks in no fixed order, and two
         # requests with the same tokens could deadlock.
-        for token_hash in sorted(set(hashes)):
+        for token_hash, source in sorted(set(sources)):
             unspent = (
                 (tokens.c.survey == survey)
                 & (tokens.c.hash == token_hash)
                 & tokens.c.spent.is_(False)
+                & (tokens.c.source == source)
             )
             change = update(tokens).where(unspent).values(spent=True).returning(tokens.c.hash)
             spent |= set(self._connection.scalars(change))
         return spent
 
-    def spend_new(self, survey: str, hashes: Iterable[str]) -> set[str]:
-        """Insert verified tokens of an external issuer as spent.
+    def spend_new(self, survey: str, sources: Iterable[tuple[str, str]]) -> set[str]:
+        """Insert verified tokens of an external issuer as spent; sources : hash and source of each.
 
         Returns the hashes that were new.
         """
         rows = [
-            {"survey": survey, "hash": token_hash, "spent": True}
-            for token_hash in sorted(set(hashes))
+            {"survey": survey, "hash": token_hash, "spent": True, "source": source}
+            for token_hash, source in sorted(dict(sources).items())
         ]
         return set(add_new(*driver_of(self._connection), tokens, rows, "hash"))
 
-    def counts(self, survey: str) -> tuple[int, int]:
-        """Return how many tokens a survey has, and how many of them are spent."""
+    def counts(self, survey: str) -> dict[str, tuple[int, int]]:
+        """Return how many tokens a survey has and how many of them are spent, by source."""
         spent = func.coalesce(func.sum(case((tokens.c.spent, 1), else_=0)), 0)
-        query = select(func.count(), spent).where(tokens.c.survey == survey)
-        made, used = self._connection.execute(query).one()
-        return int(made), int(used)
+        query = (
+            select(tokens.c.source, func.count(), spent)
+            .where(tokens.c.survey == survey)
+            .group_by(tokens.c.source)
+        )
+        rows = self._connection.execute(query)
+        return {source: (int(made), int(used)) for source, made, used in rows}
 
-    def revoke(self, survey: str, token_hash: str | None) -> int:
-        """Delete an unspent token, or every unspent one of a survey; return how many there were."""
+    def revoke(self, survey: str, token_hash: str | None, source: str = "") -> int:
+        """Delete an unspent token, or every unspent one of a survey or a source; return how many there were."""
         condition = (tokens.c.survey == survey) & tokens.c.spent.is_(False)
         if token_hash is not None:
             condition &= tokens.c.hash == token_hash
+        if source:
+            condition &= tokens.c.source == source
         return self._delete(tokens, condition)
 
-    def known(self, survey: str, hashes: Iterable[str]) -> set[str]:
-        """Return the hashes that belong to this survey, spent or not."""
+    def known(self, survey: str, hashes: Iterable[str]) -> dict[str, str]:
+        """Return the source of each hash that belongs to this survey, spent or not."""
         return self._among(hashes, tokens.c.survey == survey)
 
     def of_other_surveys(self, survey: str, hashes: Iterable[str]) -> set[str]:
         """Return the hashes that belong to another survey."""
-        return self._among(hashes, tokens.c.survey != survey)
+        return set(self._among(hashes, tokens.c.survey != survey))
 
-    def _among(self, hashes: Iterable[str], condition: ColumnElement[bool]) -> set[str]:
-        query = select(tokens.c.hash).where(condition, tokens.c.hash.in_(list(hashes)))
-        return set(self._connection.scalars(query))
+    def _among(self, hashes: Iterable[str], condition: ColumnElement[bool]) -> dict[str, str]:
+        query = select(tokens.c.hash, tokens.c.source)
+        rows = self._connection.execute(query.where(condition, tokens.c.hash.in_(list(hashes))))
+        return dict(map(tuple, rows))

@@ -13,11 +13,10 @@ from flask import g
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.intake.buckets import BucketLevel, Buckets
+from frankly_server.intake.buckets import WINDOW_S, BucketLevel, Buckets
 from frankly_server.settings import Settings
 from frankly_server.web import metrics
 
-_WINDOW_S = 10  # the capacity of a bucket is the tokens of this many seconds, at least one
 Now = Callable[[], float]
 
 
@@ -41,8 +40,8 @@ class Limit:
 
     def __init__(self, kind: str, per_s: float, *, shown: bool, now: Now = time.monotonic) -> None:
         self.kind, self._shown, self._now = kind, shown, now
-        self._buckets = Buckets(per_s, max(1.0, per_s * _WINDOW_S))
-        self._policy = f'"{kind}";q={floor(self._buckets.burst)};w={_WINDOW_S}'
+        self._buckets = Buckets.of_rate(per_s)
+        self._policy = f'"{kind}";q={floor(self._buckets.burst)};w={WINDOW_S}'
 
     @property
     def policy(self) -> dict[str, str]:

@@ -24,10 +24,12 @@ from frankly_protocol.trust.tokens import (
     token_message,
 )
 from frankly_server.intake import Intake, invites
-from frankly_server.intake.invites import Invites
+from frankly_server.intake.admission import TooManyOfSource
+from frankly_server.intake.buckets import Buckets
+from frankly_server.intake.invites import InviteCounts, Invites
 from frankly_server.store import Database
 
-from tests.frankly_protocol.samples import NOW, ldp_block, survey
+from tests.frankly_protocol.samples import NOW, ldp_block, question, survey
 from tests.frankly_protocol.trust.samples import spki
 from tests.frankly_server.samples import put, report, spent
 from tests.refusals import refusal
@@ -203,7 +205,7 @@ def test_nothing_stored_links_a_token_to_a_report(database: Database, intake: In
                     hashlib.sha256(_raw(token)).hexdigest()[:16] in table_text for token in tokens
                 )
         columns = set(connection.exec_driver_sql("SELECT * FROM tokens").keys())
-    assert columns == {"survey", "hash", "spent", "settled"}
+    assert columns == {"survey", "hash", "spent", "settled", "source"}
 
 
 BAD_KEYS: list[Callable[[], str]] = [
@@ -259,3 +261,91 @@ def test_the_largest_number_of_invites_in_the_message_is_accepted(
     assert len(set(Invites(sqlite).make(SURVEY, 3))) == 3
     with pytest.raises(InvalidInput, match="1 to 3 invitations"):
         Invites(sqlite).make(SURVEY, 4)
+
+
+def with_sources() -> SurveyDocument:
+    """Return a survey with invites of a class and of a list, and tokens of a panel's own issuer."""
+    rules = {"class": INVITE, "list": INVITE, "panel": BLIND}
+    document = survey(ldp_block(), survey_id=SURVEY)
+    rule = TokenRule("sources", question="came", rules=rules)
+    return replace(document, strata=(question("came", *rules),), token=rule)
+
+
+def send_from(intake: Intake, document: SurveyDocument, source: str, token: str | None) -> str:
+    sent = replace(report(document, 0), token=token, strata={"came": source})
+    try:
+        return intake.accept(SURVEY, sent.to_bytes(document.report_length)).status
+    except InvalidInput as refused:
+        return refused.code
+
+
+def test_a_token_counts_for_its_own_source_only(database: Database, intake: Intake) -> None:
+    document, service = put(database, with_sources()), Invites(database)
+    (of_class,), (of_list,) = (service.make(SURVEY, 1, source=name) for name in ("class", "list"))
+    assert [
+        send_from(intake, document, "list", of_class),
+        send_from(intake, document, "panel", of_class),
+        send_from(intake, document, "class", issued()),
+        send_from(intake, document, "class", of_class),
+        send_from(intake, document, "list", of_class),
+        send_from(intake, document, "class", of_class),
+        send_from(intake, document, "list", of_list),
+        send_from(intake, document, "panel", panel := issued()),
+        send_from(intake, document, "panel", panel),
+        send_from(intake, document, "other", issued()),
+        send_from(intake, document, "list", None),
+    ] == [
+        *("token_foreign", "token_invalid", "token_invalid", "accepted", "token_foreign"),
+        *("token_spent", "accepted", "accepted", "token_spent", "strata_invalid", "token_invalid"),
+    ]
+    assert kept(database) == (3, 3)
+    assert service.counts(SURVEY) == {
+        name: InviteCounts(1, 1) for name in ("class", "list", "panel")
+    }
+    assert service.total(SURVEY) == InviteCounts(3, 3)
+
+
+def test_invites_are_made_and_revoked_by_source(database: Database) -> None:
+    put(database, with_sources())
+    service = Invites(database)
+    for source, problem in (("", "field_missing"), ("panel", "field_type"), ("x", "field_type")):
+        refused = refusal(InvalidInput, service.make, SURVEY, 1, source=source)
+        assert (refused.code, refused.field, "class, list" in refused.detail) == (
+            problem,
+            "source",
+            True,
+        )
+    for source, n in (("class", 2), ("list", 3)):
+        service.make(SURVEY, n, source=source)
+    service.revoke(SURVEY, None, source="list")
+    assert service.counts(SURVEY) == {"class": InviteCounts(2, 0)}
+    put(database, with_rule(INVITE, OTHER))
+    assert refusal(InvalidInput, service.make, OTHER, 1, source="class").code == "field_unknown"
+
+
+def test_reports_of_one_source_wait_while_those_of_others_are_stored(database: Database) -> None:
+    document, now = put(database, with_sources()), [0.0]
+    intake = Intake(database, FixedClock(NOW), Buckets(0.5, 2), lambda: now[0])
+    tokens = {name: Invites(database).make(SURVEY, 4, source=name) for name in ("class", "list")}
+    assert [send_from(intake, document, "class", one) for one in tokens["class"][:3]] == [
+        *("accepted", "accepted", "too_many")
+    ]
+    assert send_from(intake, document, "list", tokens["list"][0]) == "accepted"
+    sent = replace(report(document, 0), token=tokens["class"][2], strata={"came": "class"})
+    held = refusal(TooManyOfSource, intake.accept, SURVEY, sent.to_bytes(document.report_length))
+    assert held.retry_after_s == 2
+    now[0] = 2.0
+    assert send_from(intake, document, "class", tokens["class"][2]) == "accepted"
+    assert kept(database) == (4, 4)
+
+
+def test_a_release_keeps_the_sources_of_spent_tokens(database: Database, intake: Intake) -> None:
+    document, service = put(database, with_sources()), Invites(database)
+    for source in ("class", "list"):
+        for token in service.make(SURVEY, 3, source=source):
+            assert send_from(intake, document, source, token) == "accepted"
+    with database.transaction("release") as tx:
+        tx.releases.release(
+            SURVEY, document.digest, 1, "2026-06-02T00:00:00Z", is_over=lambda: True
+        )
+    assert service.counts(SURVEY) == {name: InviteCounts(3, 3) for name in ("class", "list")}
