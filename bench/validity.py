@@ -9,7 +9,8 @@ assumption does not hold; 8 coverage with 50 to 200 reports, of which many are a
 the same as 1, 2 and 8, and as 7, if it is known of every report whether it failed. By an anchor, a
 question with known shares: 11 coverage beside it in a block, 12 in one form; 13 mean standard error
 over the true one; 14 the factor of the standard error over its formula; 15 bias if an assumption
-does not hold; 16 size of the test of the anchor. A row is the worst of the surveys that differ only
+does not hold; 16 size of the test of the anchor; 17 sources flagged for random answers, with and
+without fakes in one of them. A row is the worst of the surveys that differ only
 in the share of random answers, in items 3, 4 and 13 also in the share estimated. Surveys are drawn
 as counts from the exact law of the reports. The server's own code estimates some of each kind; any
 difference above 1e-9 ends the bench. Exits 1 if a demand is not met.
@@ -23,7 +24,7 @@ from operator import attrgetter
 
 import numpy as np
 from _design.row import Row
-from _validity import anchored, law, surveys
+from _validity import anchored, law, sources, surveys
 from _validity.anchored import Survey, anchor_differences
 from _validity.cells import Cell
 from _validity.estimates import TOLERANCE, differences, means_of, of_all, of_passers, uncorrected
@@ -100,6 +101,9 @@ def _by_anchors(runs: int, rng: np.random.Generator) -> Iterator[Row]:
     start = time.process_time()
     for case, rejected in anchored.sizes(min(runs, TESTED), rng):
         yield row_of(16, case, 100 * rejected, ANCHOR_SIZE, time.process_time() - start, unit=" %")
+        start = time.process_time()
+    for case, flagged, demand in sources.measured(min(runs, TESTED), rng):
+        yield row_of(17, case, flagged, demand, time.process_time() - start, unit=" %")
         start = time.process_time()
 
 

@@ -157,6 +157,16 @@ def results_of(groups: Sequence[Group], request: Request) -> list[Results]:
     ]
 
 
+def attention_of(group: Group, request: Request) -> Attention | None:
+    """Return κ̂ of all versions of a group together.
+
+    None if fewer reports than the minimum tell it, or if the items of versions differ.
+    """
+    items = _of_group(group, request).listed
+    shown = sum(_shown(item) for item in items) if items else 0
+    return _together(items) if items and shown >= _least(group) else None
+
+
 def _least(group: Group) -> int:
     return max(source.document.min_reports for source in group.sources)
 

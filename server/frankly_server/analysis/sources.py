@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random answers by source, and the sources that have more of them than the others (spec 8.18)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from frankly_server.analysis.counted_document import Received
+from frankly_server.analysis.groups import Group, groupings
+from frankly_server.analysis.random_answers import attention_of
+from frankly_server.analysis.request import Request
+from frankly_server.estimate.margins import normal_quantile
+from frankly_server.estimate.source_flags import LEVEL, is_flagged, source_tests
+from frankly_server.estimate.validity import Attention
+
+
+def sources_json(documents: Sequence[Received], request: Request) -> dict[str, Any] | None:
+    """Return how many people of each source answer at random; None unless estimates are by source.
+
+    Of the versions whose sources the request groups by, and which have an instructed item or anchors. A
+    source with fewer reports than the minimum, of which nothing is shown, has no part in it. The tests
+    are None if only one is left, or if items of versions differ.
+    """
+    own = [
+        one
+        for one in documents
+        if one.document.token is not None
+        and one.document.token.question is not None
+        and one.document.token.question == request.by
+    ]
+    if not own or request.is_dated:
+        return None
+    question = str(request.by)
+    # Those of the newest version that have sources have the last word, as for all groups.
+    groups = [
+        Group({question: choice}, tuple(own), question, choice)
+        for choice in groupings(own[-1].document)[question]
+    ]
+    found = [(group, attention_of(group, request)) for group in groups]
+    told = [(group, one) for group, one in found if one is not None]
+    if not told:
+        return None
+    tests = source_tests([one for _, one in told])
+    z = normal_quantile(request.level)
+    return {
+        "question": question,
+        "level": LEVEL,
+        "sources": [
+            _source(group, one, z, None if tests is None else tests[i], len(told))
+            for i, (group, one) in enumerate(told)
+        ],
+    }
+
+
+def _source(
+    group: Group, attention: Attention, z: float, p: float | None, sources: int
+) -> dict[str, Any]:
+    low, high = attention.ends(z)
+    return {
+        "source": group.choice,
+        "n": attention.n,
+        "random": attention.random,
+        "random_low": low,
+        "random_high": high,
+        "p": p,
+        "flagged": p is not None and is_flagged(p, sources),
+    }
