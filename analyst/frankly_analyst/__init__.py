@@ -19,6 +19,7 @@ from frankly_analyst.plans import Plan
 from frankly_analyst.random_answers import RandomAnswers
 from frankly_analyst.request import EstimatesRequest
 from frankly_analyst.rows import Estimate
+from frankly_analyst.sources import Source, Sources
 from frankly_analyst.surveys import Survey, Surveys
 
 __all__ = [
@@ -45,6 +46,8 @@ __all__ = [
     "RandomAnswers",
     "Refused",
     "ShareBounds",
+    "Source",
+    "Sources",
     "Stratum",
     "Survey",
     "Surveys",

@@ -18,6 +18,7 @@ from frankly_analyst.estimates import Estimates
 from frankly_analyst.plans import Plan
 from frankly_analyst.request import EstimatesRequest
 from frankly_analyst.split_plan import SplitPlan
+from frankly_analyst.survey_plan import SurveyPlan
 from frankly_analyst.surveys import Surveys
 from frankly_analyst.wave_plan import WavePlan
 
@@ -149,6 +150,19 @@ class Analyst:
         """
         body = self._ask("POST", "/v1/plan/split", json={"arms": list(arms), **fields})
         return _parsed(lambda: SplitPlan.from_json(body))
+
+    def plan_survey(self, survey: Mapping[str, Any], **fields: Any) -> SurveyPlan:
+        """Plan a survey file: how many people, and what each of its wishes costs in respondents.
+
+        survey : the file as a dict, as a YAML reader returns it. fields : margin (wanted half-width of every
+        question, in shares) or n (reports); optionally level, response_rate, population, group_share or
+        groups (``{"region": [0.4, 0.4, 0.2]}``), random (guessed share who answer at random), shares
+        ("any" ignores the file's expected shares), difference and power (of two arms), strengths (True).
+
+        Raises Unreachable, or Refused, whose `field` names the invalid input; below `survey` it is one of the file.
+        """
+        body = self._ask("POST", "/v1/plan/survey", json={"survey": dict(survey), **fields})
+        return _parsed(lambda: SurveyPlan.from_json(body))
 
     def plan_waves(self, waves: int, n: int, **fields: Any) -> WavePlan:
         """Plan several waves in which each person spends at most one privacy level in total.

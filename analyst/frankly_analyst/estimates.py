@@ -19,6 +19,7 @@ from frankly_analyst.random_answers import RandomAnswers
 from frankly_analyst.request import ANSWERED, FIRST, SCALES, SHARES
 from frankly_analyst.rows import Estimate, localised
 from frankly_analyst.shown import Range
+from frankly_analyst.sources import Sources
 from frankly_analyst.svg import Svg
 
 Ask = Callable[..., "Estimates"]
@@ -77,6 +78,11 @@ class Estimates:
     def comparisons(self) -> Comparisons:
         """The comparisons that were requested with `compare`."""
         return Comparisons.from_json(self.body, self.language)
+
+    @property
+    def sources(self) -> Sources | None:
+        """Random answers by source, if estimates are `by` the question of the sources; otherwise None."""
+        return Sources.from_json(self.body.get("sources"))
 
     @property
     def random_answers(self) -> dict[tuple[str, str], RandomAnswers]:

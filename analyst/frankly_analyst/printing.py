@@ -69,13 +69,14 @@ def bars(*rows: Estimate) -> list[Line]:
 
 
 def _flags(row: Estimate, left_out: Sequence[str] = ()) -> str:
-    """Return the corrected figure, if there is one, and the flags of a row."""
+    """Return the corrected figure and that with denial, if there are any, and the flags of a row."""
     flags = [flag for flag in row.flags if flag not in left_out]
-    return _corrected(row) + (f"  [{', '.join(flags)}]" if flags else "")
+    return _beside(row) + (f"  [{', '.join(flags)}]" if flags else "")
 
 
-def _corrected(row: Estimate) -> str:
-    return f"; corrected {row.correction}" if row.correction else ""
+def _beside(row: Estimate) -> str:
+    corrected = f"; corrected {row.correction}" if row.correction else ""
+    return corrected + (f"; if denied {row.denied}" if row.denied else "")
 
 
 def _shared(rows: Sequence[Estimate]) -> dict[str, list[str]]:
@@ -116,7 +117,7 @@ def _grouped(rows: Sequence[Estimate]) -> list[str]:
     }
     # Flags are below the table, because a column with them would be as wide as three without.
     cells = {
-        (row.choice, row.by): f"{row.value}, {row.interval}{_corrected(row)}"
+        (row.choice, row.by): f"{row.value}, {row.interval}{_beside(row)}"
         f"{' *' if own[row.choice, row.by] else ''}"
         for row in rows
     }
@@ -166,7 +167,7 @@ def _head(titles: Sequence[str]) -> str:
 def _listed(rows: Sequence[Estimate]) -> str:
     lines = [
         f"<tr><td>{escape(row.question)}</td><td>{escape(row.label)}</td>"
-        f"<td>{row.value}</td><td>{row.interval}{_corrected(row)}</td><td>{row.n}</td>"
+        f"<td>{row.value}</td><td>{row.interval}{_beside(row)}</td><td>{row.n}</td>"
         f"<td>{''.join(map(small_bar, bars(row)))}</td><td>{escape(', '.join(row.flags))}</td></tr>"
         for row in rows
     ]

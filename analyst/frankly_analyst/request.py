@@ -176,6 +176,15 @@ class EstimatesRequest:
             "question, the reports about it in proportion to those expected, and a test. JSON only."
         },
     )
+    denial: float | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "Largest share of the people whom a choice concerns who deny it, from 0 to below 1: the "
+            "columns `denied_estimate` and `denied_high` then say how large the share of the choice can be.",
+            "schema": {"pattern": r"^0(\.[0-9]{1,12})?$", "example": "0.2"},
+        },
+    )
 
     def given(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults."""
@@ -209,6 +218,6 @@ def as_text(name: str, value: Any) -> str:
     if kind is bool:
         return "true" if value else "false"
     if kind is float:
-        return f"{value:.12f}".rstrip("0")
+        return f"{value:.12f}".rstrip("0").rstrip(".")
     is_json = kind is Any or isinstance(value, Mapping)
     return json.dumps(value) if is_json and not isinstance(value, str) else str(value)

@@ -153,6 +153,21 @@ class Estimate:
     corrected_high: float | None = field(
         default=None, metadata={"description": "Upper end of the interval of `corrected`."}
     )
+    denied_estimate: float | None = field(
+        default=None,
+        metadata={
+            "description": "`corrected`, or else `estimate`, divided by 1 − `denial`: the share of the choice if so "
+            "many of the people whom it concerns deny it, and so the largest if not more do. Null without "
+            "`denial`, and for figures that are no share of a choice or of a set of choices."
+        },
+    )
+    denied_high: float | None = field(
+        default=None,
+        metadata={
+            "description": "Upper end of the interval if at most the share `denial` of the people whom the choice "
+            "concerns deny it; the lower end is `corrected_low` if there is `corrected`, else `low`."
+        },
+    )
     flags: tuple[str, ...] = field(metadata={"description": "Warnings about the estimate."})
 
     @property
@@ -176,6 +191,17 @@ class Estimate:
             return ""
         ends = interval(self.corrected_low, self.corrected_high, self.unit)
         return f"{figure(self.corrected, self.unit)}, {ends}"
+
+    @property
+    def denied(self) -> str:
+        """The largest share if some people deny, with the whole interval as text, "" if there is none."""
+        if self.denied_estimate is None:
+            return ""
+        value = figure(self.denied_estimate, self.unit)
+        if self.denied_high is None:
+            return value
+        low = self.low if self.corrected is None else self.corrected_low
+        return f"{value}, {interval(low, self.denied_high, self.unit)}"
 
     @classmethod
     def from_json(

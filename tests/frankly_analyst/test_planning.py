@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from frankly_analyst import Analyst, Plan, Refused, Unreachable
 from frankly_analyst.split_plan import SplitPlan
+from frankly_analyst.survey_plan import SurveyPlan
 from scipy import stats
 
 from tests.frankly_analyst.conftest import Served
@@ -161,3 +162,33 @@ def test_the_client_returns_estimates_by_period(served: Served, analyst: Analyst
     )  # fmt: skip
     error = refusal(Refused, analyst.estimates, survey, since="yesterday")
     assert (error.code, error.field) == ("field_type", "since")
+
+
+SURVEY: dict[str, Any] = {
+    "name": "x",
+    "title": {"en": "X"},
+    "languages": ["en"],
+    "budget": "1",
+    "form": {"questions": [{"id": "a", "type": "yes-no", "text": {"en": "a?"}}]},
+}
+
+
+def test_a_survey_file_is_planned(analyst: Analyst) -> None:
+    plan = analyst.plan_survey(SURVEY, margin=0.05, response_rate=0.5)
+    assert _margin(1, plan.n, 0.95) <= 0.05 < _margin(1, plan.n - 1, 0.95)
+    assert [step.step for step in plan.ladder] == ["clear", "protection", "invited"]
+    assert plan.ladder[0].n == 385
+    assert plan.ladder[1].factor == pytest.approx(plan.n / 385)
+    assert plan.invited == plan.ladder[-1].n == 2 * plan.n
+    assert plan.margins == {"a": pytest.approx(_margin(1, plan.n, 0.95), rel=1e-6)}
+    assert SurveyPlan.from_json(plan.body) == plan
+    said = str(plan).splitlines()
+    assert said[0] == f"{plan.n} reports: ± 5 points at 0.95"
+    assert said[2] == f"  Protected as in the file: {plan.n} (× {plan.n / 385:.2f})"
+    assert said[-1] == plan.notes[-1]
+
+
+def test_a_refused_survey_file_names_its_field(analyst: Analyst) -> None:
+    with pytest.raises(Refused) as refused:
+        analyst.plan_survey({**SURVEY, "budget": "0"}, margin=0.05)
+    assert refused.value.field == "survey.budget"

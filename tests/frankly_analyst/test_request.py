@@ -48,6 +48,7 @@ VALUES: dict[str, tuple[Any, str]] = {
     "until": ("2026-05-31", "2026-05-31"),
     "random": ('{"drinks": {"no": 4, "yes": 1}}', '{"drinks": {"no": 4, "yes": 1}}'),
     "completion": (True, "true"),
+    "denial": (0.2, "0.2"),
 }
 LINK = f"https://surveys.example.org/s/{'0' * 32}"
 
@@ -73,6 +74,11 @@ def test_a_query_reads_back(name: str) -> None:
     assert as_text(name, value) == text
     assert EstimatesRequest(**{name: value}).query() == {name: text}
     assert estimates_request.read({name: text}) == {name: value}
+
+
+def test_a_share_of_0_is_written_as_it_is_read() -> None:
+    assert EstimatesRequest(denial=0.0).query() == {"denial": "0"}
+    assert estimates_request.read({"denial": "0"}) == {"denial": 0.0}
 
 
 @pytest.mark.parametrize("name", FIELDS)

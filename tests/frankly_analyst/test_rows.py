@@ -18,6 +18,7 @@ from tests.frankly_analyst.conftest import Served
 ROW = [column.name for column in fields(Estimate)]
 # The format of CSV and Parquet files, which analysts' programs rely on.
 CORRECTED = ("corrected", "corrected_se", "corrected_low", "corrected_high")
+DENIED = ("denied_estimate", "denied_high")
 TEXT, WHOLE, NUMBER = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
 FILE = {
     **dict.fromkeys(("question", "choice", "label", "by", "status", "unit"), TEXT),
@@ -28,7 +29,7 @@ FILE = {
     "method": TEXT,
     **dict.fromkeys(("n", "needed"), WHOLE),
     **dict.fromkeys(("mechanism", "notion", "epsilon", "ceiling", "documents"), TEXT),
-    **dict.fromkeys(CORRECTED, NUMBER),
+    **dict.fromkeys((*CORRECTED, *DENIED), NUMBER),
     "flags": TEXT,
 }
 
@@ -64,7 +65,7 @@ def test_json_rows_have_the_declared_columns(served: Served) -> None:
 
 def test_every_column_of_a_share_has_a_value(served: Served) -> None:
     """No declared column is null in all rows; `versions_p` needs two versions, others an item."""
-    answer = json.loads(served.site.estimates().data)
+    answer = json.loads(served.site.estimates("?denial=0.2").data)
     rows = [row for question in answer["questions"] for row in question["rows"]]
     assert rows
     assert {name for row in rows for name in ROW if row[name] is None} == {"versions_p", *CORRECTED}

@@ -5,14 +5,15 @@
 estimates <- function(server, survey, targets = "wanted", by = NULL, method = NULL, level = 0.95,
                       census = FALSE, population = NULL, simultaneous = FALSE, percent = NULL,
                       quantiles = NULL, weights = "respondents", since = NULL, until = NULL,
-                      compare = NULL, random = NULL, completion = FALSE, language = NULL) {
+                      compare = NULL, random = NULL, completion = FALSE, denial = NULL,
+                      language = NULL) {
   survey <- .survey_id(server, survey)
   request <- list(
     targets = targets, by = by, method = method, level = level, census = census,
     population = population, simultaneous = simultaneous, percent = percent,
     quantiles = quantiles, weights = weights, since = since, until = until,
     compare = if (is.list(compare)) unlist(compare) else compare,
-    random = random, completion = completion
+    random = random, completion = completion, denial = denial
   )
   body <- .ask(server, "GET", .path(survey, "estimates"), query = .query(request))
   .estimates(body, server, survey, request, language)

@@ -148,12 +148,26 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 }
 
 
+def _denial(value: Any, name: str) -> float:
+    """Return a share from 0 to below 1. Raises InvalidInput(field_type)."""
+    share = REQUEST.number(value, name)
+    # 1 − denial divides, so a number below 1 that rounds to 1 is refused too.
+    if share < 0 or float(share) >= 1:
+        raise InvalidInput(
+            Problem.FIELD_TYPE, "the share is from 0 to below 1: for 20% use 0.2", name
+        )
+    return float(share)
+
+
+_READERS_BY_NAME: Final[Mapping[str, Callable[[Any, str], Any]]] = {"denial": _denial}
+
+
 def _field(name: str, value: Any) -> Any:
     """Return the value of a field, converted to its declared type. Raises InvalidInput."""
     choices = FIELDS[name].metadata.get("choices")
     if choices and value not in choices:
         raise InvalidInput(Problem.FIELD_TYPE, f"choose one of {', '.join(choices)}", name)
-    reader = _READERS.get(KINDS[name])
+    reader = _READERS_BY_NAME.get(name) or _READERS.get(KINDS[name])
     return value if reader is None else reader(value, name)
 
 

@@ -23,6 +23,7 @@ from frankly_server.analysis.comparing import comparisons
 from frankly_server.analysis.completion import Shares, completions_json
 from frankly_server.analysis.contrasts import Sample
 from frankly_server.analysis.counted_document import Blocks, CellCounts, Key, Received
+from frankly_server.analysis.denial import denied
 from frankly_server.analysis.groups import Group, groups_of
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.periods import ALL_TIME
@@ -36,7 +37,8 @@ from frankly_server.analysis.rows import (
     table_json,
     target_places,
 )
-from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
+from frankly_server.analysis.sources import sources_json
+from frankly_server.analysis.tables import Table, blocks_of, cell_weights, is_share, tables
 from frankly_server.forms import counted_blocks
 from frankly_server.store import Layout
 
@@ -87,6 +89,7 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
             for source in documents
         ],
         "arms": arms_json(documents),
+        "sources": sources_json(documents, request),
         "questions": [question for question, _ in answered],
         "comparisons": comparisons(
             [(*pair, sample) for pair, (_, sample) in zip(groups, answered, strict=True)], request
@@ -198,6 +201,9 @@ def _question(
     # Quantiles follow the targets, and are not corrected.
     for row, figure in zip(body["rows"], figures, strict=False):
         row.update(figure, flags=[*row["flags"], *figure.get("flags", ())])
+    if request.denial is not None:
+        for row, target in zip(body["rows"], table.targets, strict=False):
+            row.update(denied(row, request.denial) if is_share(table, target) else {})
     body["random_answers"] = random_answers
     rows = {row["choice"]: row for row in body["rows"] if row["estimate"] is not None}
     spans = {t.id: place for t, place in zip(table.targets, places, strict=True)}

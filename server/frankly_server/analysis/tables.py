@@ -334,6 +334,18 @@ def _among_answered(question: Question) -> tuple[Target, ...]:
     )
 
 
+def is_share(table: Table, target: Target) -> bool:
+    """Return True for the share of some cells, but not all, in which every question has an answer.
+
+    Among all people, or among those who answered; decided exactly. No cell contains a choice with a role.
+    """
+    answered = _answered(table.questions)
+    if target.unit != SHARE or (target.over is not None and target.over != answered):
+        return False
+    needed = {(_ONE, _ONE), (_ZERO, _ONE)}
+    return needed <= set(zip(target.weights, answered, strict=True)) <= needed | {(_ZERO, _ZERO)}
+
+
 def _answered(questions: Sequence[Question]) -> Weights:
     """Return 1 for each cell in which no choice has a role, else 0."""
     cells = product(*(question.choices for question in questions))

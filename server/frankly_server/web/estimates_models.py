@@ -12,6 +12,7 @@ from frankly_analyst import (
     PartCompletion,
     RandomAnswers,
     ShareBounds,
+    Source,
     rows,
 )
 from pydantic import Field, create_model
@@ -238,6 +239,18 @@ class Arms(Shape):
     )
 
 
+class SourceAnswers(_shape_of(Source)):  # type: ignore[misc]  # made from the declared row
+    """The random answers of one source, and the test against all others."""
+
+
+class SourcesTested(Shape):
+    """The sources of a survey; `level` is the largest chance that any is flagged without a reason."""
+
+    question: str = Field(description="The public question whose choices are the sources.")
+    level: float
+    sources: list[SourceAnswers]
+
+
 class SurveyEstimates(_shape_of(EstimatesRequest, "targets", "simultaneous")):  # type: ignore[misc]
     """Estimates for all questions of a survey."""
 
@@ -249,6 +262,10 @@ class SurveyEstimates(_shape_of(EstimatesRequest, "targets", "simultaneous")):  
     n: int = Field(description="Number of released reports, of all days.")
     documents: list[DocumentCount]
     arms: list[Arms] = Field(description="One entry per version that has arms.")
+    sources: SourcesTested | None = Field(
+        description="Random answers by source; null unless `by` is the question of the sources, of all days, and "
+        "an instructed item or anchors tell them."
+    )
     questions: list[QuestionEstimates]
     comparisons: list[GroupComparisons] = Field(
         description="One entry per table, and per group or period in which others are compared; empty unless requested."

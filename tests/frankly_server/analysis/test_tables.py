@@ -230,6 +230,7 @@ REPLAYED: list[dict[str, Any]] = [
     {"by": "day"},
     {"targets": ["affair", "marriage"]},
     {"until": "2026-06-02"},
+    {"denial": 0.15},
 ]
 
 

@@ -22,11 +22,18 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.surveys.summary import read_texts
 from frankly_server.surveys.trial import TRIAL_S
-from frankly_server.web import reading
+from frankly_server.web import estimates_request, reading
 from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.results.asked import Asked
+from frankly_server.web.results.denial import denial_sentences
 from frankly_server.web.results.found import Found, found_of
-from frankly_server.web.results.sections import EstimatesTable, Names, Section, names_of
+from frankly_server.web.results.sections import (
+    EstimatesTable,
+    Names,
+    Section,
+    named_sources,
+    names_of,
+)
 from frankly_server.web.results.sentences import arms_words, association_sentence
 from frankly_server.web.results.view import View, views_of
 from frankly_server.web.searching import search_once, without_slot
@@ -52,9 +59,10 @@ class ShownRow:
 class Result:
     """The result of one question.
 
-    said, further, limits : sentences about it, all differences if there are more, and how far it can be
-    trusted. waiting : what is said of groups without a result yet. about : how many reports are about it, "" if
-    all are. has_n : False for shares of people with one answer, whose number is not known.
+    said, further, limits, denied : sentences about it, all differences if there are more, how far it can be
+    trusted, and how large shares can be if some people deny. waiting : what is said of groups without a result
+    yet. about : how many reports are about it, "" if all are. has_n : False for shares of people with one
+    answer, whose number is not known.
     """
 
     number: int
@@ -63,6 +71,7 @@ class Result:
     said: Sequence[str]
     further: Sequence[str]
     limits: Sequence[str]
+    denied: Sequence[str]
     waiting: Sequence[str]
     about: str
     has_n: bool
@@ -85,7 +94,7 @@ def values(
     documents = services.surveys.versions(survey.id)
     if not documents:
         return {"path": path, "results": None}
-    asked = View.of(_query() if view is None else view, documents)
+    asked = _asked(documents) if view is None else View.of(view, documents)
     names = names_of(documents)
     found = _found(services, survey, documents, asked)
     return {
@@ -102,6 +111,7 @@ def values(
             )
         )[:_MOST_RANDOM],
         "arms": arms_words(found[0].answer["arms"]),
+        "sources": named_sources(found[0].answer, names),
         "protection": _protection(services, _answered(documents, found[0])),
         "notes": found[0].answer["notes"],
         "level": asked.requests[0].request.level,
@@ -114,7 +124,7 @@ def chart(services: Services, survey: OpenedSurvey, name: str) -> Response:
     Raises InvalidInput(not_found) for another name, and like `values`.
     """
     documents, match = services.surveys.versions(survey.id), _FILE.fullmatch(name)
-    value = _query()
+    value = reading.query(("show",)).get("show", "")
     if match and documents:
         asked = View.of(value, documents)
         place, form = int(match[1]) - 1, match[2]
@@ -128,8 +138,12 @@ def chart(services: Services, survey: OpenedSurvey, name: str) -> Response:
     raise InvalidInput(Problem.NOT_FOUND, "there is no such chart", "name")
 
 
-def _query() -> str:
-    return reading.query(("show",)).get("show", "")
+def _asked(documents: Sequence[SurveyDocument]) -> View:
+    """Return the view that the request's query asks for."""
+    query = reading.query(("show", "denial"))
+    # A slider always has a value: 0 says nothing of denial.
+    fields = estimates_request.read({"denial": query.get("denial") or "0"})
+    return View.of(query.get("show", ""), documents, fields["denial"] or None)
 
 
 def _found(
@@ -142,7 +156,7 @@ def _found(
 
     kept: OrderedDict[tuple[Any, ...], list[Found]] = services.kept_views
     digests = tuple(one.digest for one in documents)
-    key = (survey.id, view.value, digests, services.intake.release_mark(survey.id))
+    key = (survey.id, view.value, view.denial, digests, services.intake.release_mark(survey.id))
     known = kept.get(key)
     if known is not None:
         return known
@@ -215,6 +229,7 @@ def _result(
         said=tuple(_said(found, section, estimated)),
         further=differences.every if len(differences.every) > len(differences.short) else (),
         limits=list(section.limits(of_figures=True)),
+        denied=tuple(denial_sentences(section.figures)),
         waiting=tuple(_waiting(section)),
         about=_about(section),
         has_n=not found.answer["percent"],

@@ -22,6 +22,7 @@ from frankly_server.web.results.sentences import (
     group_sentences,
     scale_sentences,
     sentences_of,
+    sources_words,
     trend_sentences,
 )
 
@@ -309,6 +310,12 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
         groups,
         documents,
     )
+
+
+def named_sources(answer: Mapping[str, Any], names: Names) -> list[str]:
+    """Return what a result says of the sources, by their names."""
+    found = answer["sources"]
+    return sources_words(found, {} if found is None else names.groups.get(found["question"], {}))
 
 
 def sections_of(

@@ -119,6 +119,34 @@ def arms_words(arms: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def sources_words(found: Mapping[str, Any] | None, names: Mapping[str, str]) -> list[str]:
+    """Return a sentence on the random answers of each source, from the analysis; [] without one.
+
+    names : of the sources, by id.
+    """
+    sources = [] if found is None else found["sources"]
+    if len(sources) < 2 or any(one["p"] is None for one in sources):
+        return []
+    said = [
+        f"{names.get(one['source'], one['source'])}: about {percent(one['random'])} of the people answer at random "
+        f"({percent(one['random_low'])} to {percent(one['random_high'])})"
+        + (
+            f", more than chance explains beside the other sources ({p_text(one['p'])}). Ask how its people were "
+            "found before you use its answers."
+            if one["flagged"]
+            else "."
+        )
+        for one in sources
+    ]
+    if not any(one["flagged"] for one in sources):
+        said.append("No source is flagged: none has more random answers than chance can explain.")
+    return [
+        *said,
+        "Only people or programs that answer at random are seen like this. Forged answers that look like those of "
+        "other people are not.",
+    ]
+
+
 def _sizes(arms: Sequence[Mapping[str, Any]], p: float | None) -> str:
     total, chances = sum(arm["n"] for arm in arms), sum(arm["chance"] for arm in arms)
     numbers = _and([f"{arm['arm']} in {arm['n']:,}" for arm in arms])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from frankly_analyst.request import EstimatesRequest
+from frankly_analyst.request import EstimatesRequest, as_text
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -44,11 +44,20 @@ class View:
         return re.findall(r"[a-z0-9_]+", self.value)
 
     @classmethod
-    def of(cls, value: str, documents: Sequence[SurveyDocument]) -> Self:
-        """Return the view of a query. documents : the survey's versions.
+    def of(
+        cls, value: str, documents: Sequence[SurveyDocument], denial: float | None = None
+    ) -> Self:
+        """Return the view of a query. documents : the survey's versions. denial : of the request.
 
-        Raises InvalidInput(field_type) for one that the survey does not have.
+        Raises InvalidInput: field_type for a view that the survey does not have, unsupported for a
+        view of groups, periods or two questions with `denial`.
         """
+        if value and denial is not None:
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                "the page says what denial changes of all answers together: leave out the view, or denial",
+                "denial",
+            )
         kind, _, name = value.partition(":")
         strata = {name for document in documents for name in groupings_of(document)}
         if kind == "by" and name in strata | ({VERSION} if len(documents) > 1 else set()):
@@ -68,7 +77,14 @@ class View:
             return cls(value, kind, tables, {"row": row, "column": column})
         if value:
             raise InvalidInput(Problem.FIELD_TYPE, "choose one of the views of the list", "show")
-        return cls("", "", (Asked(),), {})
+        request = EstimatesRequest(method=DEFAULT, denial=denial)
+        options = {} if denial is None else {"denial": as_text("denial", denial)}
+        return cls("", "", (Asked(request),), options)
+
+    @property
+    def denial(self) -> float | None:
+        """Largest share who deny an answer that concerns them; None if nothing is said of denial."""
+        return self.requests[0].request.denial
 
 
 def views_of(

@@ -9,11 +9,15 @@ import math
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from fractions import Fraction
+from itertools import product
 from statistics import NormalDist
 from typing import Any, Final
 
 import pytest
+from frankly_analyst import Estimate
+from frankly_server.web.results.denial import denial_sentences
 from frankly_server.web.results.sentences import (
     association_sentence,
     completion_words,
@@ -787,6 +791,100 @@ def test_sentences_about_the_completion_of_the_analysis_are_true() -> None:
             for n in (5, 900):
                 for found in completions(of_people(document, n, finish, (0.3,) * 4)):
                     check_completion(found)
+
+
+# Denial.
+
+SHARE: Final = r"([\d.]+)%"
+DENIED: Final = (
+    rf"“(.+)”: the share(, corrected for random answers,)? is (?:about {SHARE}|between {SHARE} and {SHARE}) "
+    rf"\((?:interval {SHARE} to {SHARE}|(no interval)|(beyond what is possible))\)\."
+)
+
+
+def is_rounded(text: str, value: float) -> bool:
+    """Whether a text is a value, cut to 0 to 1, to the nearest of its last digit."""
+    last = 10.0 ** -len(text.partition(".")[2])
+    return abs(number(text) - 100 * min(1.0, max(0.0, value))) <= last / 2 + TINY
+
+
+def check_denied(rows: Sequence[Row]) -> list[str]:
+    """Read the sentences about denial; return how each of them states a share."""
+    said = list(denial_sentences([Estimate.from_json(row, "en", ("en",)) for row in rows]))
+    stated = [row for row in rows if row["denied_estimate"] is not None]
+    kinds = []
+    for sentence, row in zip(said, stated, strict=True):
+        match = re.fullmatch(DENIED, sentence)
+        assert match, sentence
+        label, corrected, about, least, most, low, high, unknown, beyond = match.groups()
+        texts = row["label"]
+        assert label == (texts.get("en") or next(iter(texts.values())))
+        names = ("corrected", "corrected_low") if corrected else ("estimate", "low")
+        assert bool(corrected) == (row["corrected"] is not None)
+        value, end = (row[name] for name in names)
+        assert is_rounded(about or least, value), (sentence, row)
+        assert is_rounded(about or most, row["denied_estimate"]), (sentence, row)
+        if about is None:
+            assert number(least) < number(most)
+        ends = end, row["denied_high"]
+        if unknown:
+            assert None in ends
+        elif beyond:
+            assert ends[0] > 1 or ends[1] < 0
+        else:
+            possible = [min(1.0, max(0.0, one)) for one in ends]
+            assert is_around((low, high), possible[0], possible[1], 100), (sentence, row)
+        kinds.append("unknown" if unknown else "beyond" if beyond else "about" if about else "two")
+    return kinds
+
+
+def test_sentences_about_invented_denial_are_true() -> None:
+    draw, seen = random.Random(9), set[str]()
+    base = {field.name: None for field in fields(Estimate)} | {"documents": (), "flags": ()}
+    for _ in range(800):
+        denial = draw.choice([0.0, 0.05, 0.2, 0.9])
+        rows: list[Row] = []
+        for place in range(draw.randint(1, 5)):
+            row: dict[str, Any] = dict(base, level=0.95, unit="share", n=100)
+            row |= some_row(draw, place, {"flags": []})
+            if draw.random() < 0.1:
+                row |= {"low": None, "high": None}
+            prefix = "" if draw.random() < 0.6 else "corrected_"
+            if prefix:
+                row |= {"corrected": row["estimate"], "corrected_low": row["low"]}
+                row |= {"corrected_high": row["high"], "estimate": 0.77, "low": 0.7, "high": 0.9}
+            value, high = row["corrected" if prefix else "estimate"], row[f"{prefix}high"]
+            if draw.random() < 0.9:
+                row["denied_estimate"] = value / (1 - denial)
+                top = None if high is None else min(1.0, high / (1 - denial))
+                row["denied_high"] = None if high is None or top is None else max(high, top)
+            rows.append(row)
+        seen |= set(check_denied(rows))
+    assert seen == {"unknown", "beyond", "about", "two"}
+
+
+def test_sentences_about_denial_in_the_analysis_are_true() -> None:
+    q, kinds = question("q", 4), set[str]()
+    for mechanism in MECHANISMS.values():
+        document = document_of((block_about(mechanism, q),))
+        for counts in COUNTS.values():
+            for denial, method in product((0.0, 0.2, 0.9), ("score", "clt", "kl")):
+                found = result(
+                    received(document, {"": counts}),
+                    targets="shares",
+                    denial=denial,
+                    method=method,
+                    level=0.8,
+                )
+                kinds |= set(check_denied(found["questions"][0]["rows"]))
+    assert kinds >= {"about", "two"}
+    # Nothing is said of figures that are no share of an answer.
+    scored = document_of((block_about(MECHANISMS["strong"], question("q", 4, **SCORES)),))
+    (one,) = result(received(scored, {"": (60, 50, 40, 50)}), targets="scales", denial=0.2)[
+        "questions"
+    ]
+    rows = [Estimate.from_json(row, "en", ("en",)) for row in one["rows"]]
+    assert not any("“Mean”" in said or "“Median”" in said for said in denial_sentences(rows))
 
 
 # Results of the analysis.
