@@ -173,15 +173,17 @@ def _show(response: Estimates) -> None:
         "remarks",
     ]
     has_corrected = any(row.correction for row in response)
-    if has_corrected:
-        columns.insert(columns.index("n"), "corrected")
+    has_denied = any(row.denied for row in response)
+    for name, is_shown in (("corrected", has_corrected), ("if denied", has_denied)):
+        if is_shown:
+            columns.insert(columns.index("n"), name)
     level = f" at {response.rows[0].level:.10g}" if response.rows else ""
     days = " of all days" if response.body["since"] or response.body["until"] else ""
     out.print(
         table(
             f"{response.title}: {response.n} reports{days}{level}",
             columns,
-            [_cells(row, has_corrected=has_corrected) for row in response],
+            [_cells(row, has_corrected=has_corrected, has_denied=has_denied) for row in response],
         )
     )
     for line in response.said_of_random_answers():
@@ -193,13 +195,15 @@ def _show(response: Estimates) -> None:
         )
     if response.body["comparisons"]:
         click.echo(str(response.comparisons))
+    if response.sources is not None:
+        click.echo(f"Sources, by {response.sources.question}:\n{response.sources}")
     for completion in Completion.all_from_json(response.body, response.language):
         click.echo(str(completion))
     for note in response.body["notes"]:
         out.print(note, markup=False)
 
 
-def _cells(row: Estimate, *, has_corrected: bool) -> tuple[str, ...]:
+def _cells(row: Estimate, *, has_corrected: bool, has_denied: bool) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
     # A missing end is unknown, or infinite: a ratio whose denominator may be 0 has no end.
     no_end = _NO_END if "unbounded" in row.flags else figure(None, row.unit)
@@ -213,6 +217,7 @@ def _cells(row: Estimate, *, has_corrected: bool) -> tuple[str, ...]:
         label,
         *numbers,
         *([row.correction] if has_corrected else []),
+        *([row.denied] if has_denied else []),
         str(row.n),
         row.mechanism,
         row.notion,

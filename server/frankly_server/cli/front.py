@@ -82,8 +82,8 @@ VERBS = {
         "Estimate shares from counts (JSON in a file or on standard input).",
     ),
     "plan": (
-        "frankly_server.cli.json_commands:plan",
-        "Plan reports, level or margin (JSON in a file or on standard input).",
+        "frankly_server.cli.plan:plan",
+        "Plan reports, level or margin: of a survey file, or from JSON.",
     ),
     "waves": (
         "frankly_server.cli.json_commands:waves",

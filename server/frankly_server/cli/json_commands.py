@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly design|measure|estimate|plan|waves|verify` (spec 1.9): JSON in, a result on stdout."""
+"""`frankly design|measure|estimate|waves|verify` (spec 1.9): JSON in, a result on stdout."""
 
 import time
 from collections.abc import Callable
@@ -16,8 +16,6 @@ from frankly_server.design.api.regret import in_words
 from frankly_server.requests.design import design_json
 from frankly_server.requests.estimate import estimate_json
 from frankly_server.requests.measure import measure_json
-from frankly_server.requests.plan import plan_json
-from frankly_server.requests.split import split_json
 from frankly_server.requests.verify import verify_json
 from frankly_server.requests.waves import DIVISIONS, waves_json
 
@@ -42,9 +40,10 @@ def _read_object(file: BinaryIO) -> dict[str, Any]:
     return value
 
 
-def _answer(
+def answer(
     question: Callable[[dict[str, Any]], dict[str, Any]], name: str, file: BinaryIO, as_json: bool
 ) -> None:
+    """Write the answer to the question in a file: one JSON object, or a table of it."""
     response = question(_read_object(file))
     regret = response.get("regret")
     respond(
@@ -84,7 +83,7 @@ def design(file: BinaryIO, as_json: bool) -> None:
         # The time is measured here, because `design/` reads no clock.
         return result | {"seconds": round(time.monotonic() - started, 3)}
 
-    _answer(timed, "design", file, as_json)
+    answer(timed, "design", file, as_json)
 
 
 @click.command()
@@ -92,7 +91,7 @@ def design(file: BinaryIO, as_json: bool) -> None:
 @json_option
 def measure(file: BinaryIO, as_json: bool) -> None:
     """Measure a mechanism: reads its matrix or weights and a prior from FILE or standard input."""
-    _answer(measure_json, "measure", file, as_json)
+    answer(measure_json, "measure", file, as_json)
 
 
 @click.command()
@@ -100,21 +99,7 @@ def measure(file: BinaryIO, as_json: bool) -> None:
 @json_option
 def estimate(file: BinaryIO, as_json: bool) -> None:
     """Estimate shares from counts: reads weights and counts from FILE or standard input."""
-    _answer(estimate_json, "estimate", file, as_json)
-
-
-@click.command()
-@_input
-@click.option(
-    "--split",
-    is_flag=True,
-    help="Plan a comparison of two arms: reads the arms and their guessed shares.",
-)
-@json_option
-def plan(file: BinaryIO, split: bool, as_json: bool) -> None:
-    """Plan a survey: reads two of level, reports and margin from FILE or standard input, writes the third."""
-    planner = split_json if split else plan_json
-    _answer(lambda asked: planner(asked, time.monotonic), "plan", file, as_json)
+    answer(estimate_json, "estimate", file, as_json)
 
 
 @click.command()
@@ -155,4 +140,4 @@ def _groups_in_words(groups: list[dict[str, Any]]) -> str:
 @json_option
 def verify(file: BinaryIO, as_json: bool) -> None:
     """Verify a mechanism's claim or a survey document exactly: reads either from FILE or standard input."""
-    _answer(verify_json, "verify", file, as_json)
+    answer(verify_json, "verify", file, as_json)

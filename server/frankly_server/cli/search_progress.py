@@ -6,9 +6,18 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING
+
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
 
 from frankly_server.cli.console import remarks
-from frankly_server.design.tables.limits import Progress
+
+if TYPE_CHECKING:
+    from frankly_server.design.tables.limits import Progress
+
+Report = Callable[[int, int, str], None]
+"""As `surveys.drafting.Progress`: numbers of finished and of all designs, and the next one."""
 
 
 @contextmanager
@@ -29,7 +38,7 @@ def stops_at_interrupt() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def search_shown() -> Iterator[Progress | None]:
+def search_shown() -> "Iterator[Progress | None]":
     """Show stage, value and bound of a search on stderr; yield None if stderr is not a terminal."""
     console = remarks()
     if not console.is_terminal:
@@ -43,3 +52,28 @@ def search_shown() -> Iterator[Progress | None]:
             status.update(f"{stage}: {reached}{proven}  (Ctrl-C stops with the best so far)")
 
         yield show
+
+
+@contextmanager
+def designs_shown() -> Iterator[Report]:
+    """Show a progress bar on stderr, if that is a terminal, once blocks are designed."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    console = remarks()
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("designing", total=None, visible=False)
+
+        def report(done: int, total: int, block: str) -> None:
+            bar.update(
+                task,
+                completed=done,
+                total=total,
+                description=f"designing {block}" if block else "finishing",
+                visible=True,
+            )
+
+        yield report

@@ -2,18 +2,17 @@
 """`frankly survey`: drafts from files, signed documents, and the states of surveys."""
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.clock import format_time
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from frankly_server.cli import survey_counts, survey_expected, survey_import, survey_state
 from frankly_server.cli.console import json_option, remarks, respond, results, table, write_json
+from frankly_server.cli.search_progress import designs_shown
 from frankly_server.cli.services import command_record, open_services
 from frankly_server.lazy import LazyModule
 from frankly_server.store.survey_states import MAIN
@@ -25,7 +24,6 @@ from frankly_server.whole_report import cost_words, level_table, report_json
 
 if TYPE_CHECKING:
     from frankly_server.surveys import definition, live
-    from frankly_server.surveys.drafting import Progress as Report
     from frankly_server.surveys.published import Published, PublishedBlock
 else:
     # Lazy, because these modules import the design engine, which most commands do not need.
@@ -64,7 +62,7 @@ def apply(
 ) -> None:
     """Make the stored draft equal to a survey FILE (YAML); repeating it changes nothing."""
     definition = survey_counts.definition(file.read(MAX_FILE_BYTES), counts)
-    with open_services() as services, _progress() as report:
+    with open_services() as services, designs_shown() as report:
         change = services.surveys.apply(
             definition,
             progress=report,
@@ -114,8 +112,8 @@ def apply(
 @json_option
 def publish(name: str, as_json: bool) -> None:
     """Design, certify and sign the survey called NAME, unless its definition is unchanged."""
-    # `_progress` removes its bar before the command writes to standard output.
-    with open_services() as services, _progress() as report:
+    # `designs_shown` removes its bar before the command writes to standard output.
+    with open_services() as services, designs_shown() as report:
         published = services.surveys.publish(
             name,
             report,
@@ -154,7 +152,7 @@ def publish(name: str, as_json: bool) -> None:
 @json_option
 def diff(file: BinaryIO, counts: Sequence[str], as_json: bool) -> None:
     """Show what applying a survey FILE would change, line by line; change nothing."""
-    with open_services() as services, _progress() as report:
+    with open_services() as services, designs_shown() as report:
         change = services.surveys.apply(
             survey_counts.definition(file.read(MAX_FILE_BYTES), counts),
             dry_run=True,
@@ -288,33 +286,6 @@ def _print_report_level(out: Console, level: ReportLevel, *, has_strata: bool) -
 def _warn(warnings: Sequence[str]) -> None:
     for warning in warnings:
         click.echo(f"Warning: {warning}", err=True)
-
-
-@contextmanager
-def _progress() -> "Iterator[Report]":
-    """Show a progress bar on stderr, if that is a terminal, once blocks are designed."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    console = remarks()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("designing", total=None, visible=False)
-
-        def report(done: int, total: int, block: str) -> None:
-            bar.update(
-                task,
-                completed=done,
-                total=total,
-                description=f"designing {block}" if block else "finishing",
-                visible=True,
-            )
-
-        yield report
 
 
 def _published(survey_version: "Published") -> dict[str, object]:

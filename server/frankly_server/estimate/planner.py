@@ -4,11 +4,13 @@
 A planned margin is valid for all true shares: it is the factor of the level times the worst-case
 standard error (docs/maths/worst_case.md), for the worst target. With a power, the margin is the
 difference that a test detects (docs/maths/comparisons.md, claim 10). For guessed shares it is
-computed from the variance at these shares.
+computed from the variance at these shares. With a `Correction` it is that of figures corrected for
+people who answer at random (docs/maths/validity.md, claim 27).
 """
 
 import math
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass
 from itertools import repeat
 from statistics import NormalDist
@@ -79,6 +81,19 @@ class Setting:
         return math.ceil(n / self.response_rate - 1e-9)
 
 
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """How figures are corrected for people who answer at random.
+
+    law : their chance of each answer, shape (answers,). random : λ, the guessed share of these people,
+    in [0, 1). excess : n·Var κ̂ − 2n·Cov(t, κ̂)/(θ − ρ) with n the reports about the figure.
+    """
+
+    law: FloatArray
+    random: float
+    excess: float
+
+
 class Plan:
     """Worst-case precision of one mechanism for some targets, at any number of reports."""
 
@@ -123,6 +138,44 @@ class Plan:
             for moments, w in zip(self._moments, self._W, strict=True)
         ]
         return self._half_widths(variances, n)
+
+    def corrected_margins(
+        self, correction: Correction, n: float, shares: FloatArray | None = None
+    ) -> list[float]:
+        """Return every figure's half-width at n reports, corrected for random answers.
+
+        By the delta method: n times the variance of t − ρ − (θ − ρ)κ̂, over κ². Of a finite population
+        only what the answers of attentive people add to it gets smaller. shares : those of the
+        attentive people; without them the half-widths hold for all shares.
+        """
+        random, kept, sampling = correction.random, 1 - correction.random, self._sampling(n)
+        variances = []
+        for moments, w in zip(self._moments, self._W, strict=True):
+            rho = float(w @ correction.law)
+            # κm·p + λm·r − (κθ + λρ)² + C(θ − ρ)² − (1 − s)κ(w²·p − θ²), by powers of θ = w·p.
+            linear = kept * linear_part(moments, w, sampling)
+            linear = linear - 2 * (kept * random + correction.excess) * rho * w
+            square = kept**2 - correction.excess - (1 - sampling) * kept
+            constant = random * float(moments @ correction.law)
+            constant += (correction.excess - random**2) * rho**2
+            if shares is None:
+                largest = worst_case_variance(linear, w, square)
+            else:
+                largest = float(linear @ shares) - square * float(w @ shares) ** 2
+            variances.append((largest + constant) / kept**2)
+        return self._half_widths(variances, n)
+
+    def under(self, setting: Setting) -> "Plan":
+        """Return the plan of the same mechanism and targets under another setting."""
+        plan = copy(self)
+        plan.setting = setting
+        return plan
+
+    def in_the_clear(self) -> "Plan":
+        """Return the plan of the same targets if every answer is sent as it is."""
+        plan = copy(self)
+        plan._moments = self._W**2  # noqa: SLF001 - of the same class
+        return plan
 
     def corrected_factor(self, random: FloatArray, variance: float) -> float:
         """Return the largest standard error of a corrected figure over that of the uncorrected one.

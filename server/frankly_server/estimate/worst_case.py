@@ -16,7 +16,8 @@ def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 
     Parameters
     ----------
     linear, target : shape (a,).
-    factor : 0 or more; at 0 the maximum is the largest entry of `linear`.
+    factor : at 0 the maximum is the largest entry of `linear`. Below 0 the function is convex, so that
+        it is largest at a corner.
     """
     # Among answers with equal weights only the one with the largest entry matters, so two answers
     # remain if the target is a share.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of plans, plans of two arms and wave plans for the OpenAPI document (spec 8.8, 8.14)."""
+"""Models of plans, plans of two arms, of survey files and wave plans for the OpenAPI document (spec 8.8, 8.14)."""
 
 from typing import Literal
 
@@ -8,6 +8,7 @@ from pydantic import Field
 from frankly_server.requests.plan_request import PlanRequest
 from frankly_server.requests.split import SplitRequest
 from frankly_server.requests.waves import WavesRequest
+from frankly_server.surveys.plan_request import SurveyPlanRequest
 from frankly_server.web.models import Shape
 
 
@@ -146,6 +147,77 @@ class SplitPlan(SplitFigures):
     )
 
 
+class PlanStep(Shape):
+    """A step of the ladder: one wish more than the step before."""
+
+    step: Literal[
+        "clear",
+        "protection",
+        "form",
+        "random",
+        "group",
+        "arms",
+        "results",
+        "difference",
+        "population",
+        "invited",
+        "all",
+    ]
+    text: str
+    n: int = Field(description="Reports; of the last step, invited, people to invite.")
+    added: int = Field(description="Reports more than in the step before; below 0 for a saving.")
+    factor: float | None = Field(description="n over that of the step before; null in the first.")
+    at_most: bool = Field(description="True if fewer may do.")
+
+
+class SurveyPlanQuestion(Shape):
+    """A question or table, with the margin of the widest of its figures at n reports."""
+
+    questions: list[str]
+    text: str
+    arm: str = Field(description="Empty without arms, and for what every arm asks.")
+    figure: str
+    span: float | None = Field(
+        description="Of a number: its largest less its smallest value, by which margins are divided."
+    )
+    reports: int = Field(description="Expected number of reports about it, within the group.")
+    shares: Literal["expected", "any"] = Field(
+        description="Whether margin is that at the expected shares of the file."
+    )
+    margin: float | None = Field(description="Half-width; null if the figure cannot be estimated.")
+    margin_any: float | None = Field(description="The same for any true shares.")
+    is_goal: bool = Field(description="False for joint tables, which the plan is not for.")
+    is_corrected: bool
+    has_result: bool = Field(description="False with fewer reports than the minimum.")
+
+
+class PlannedStrength(Shape):
+    """Reports for the same margin at another strength of the protection."""
+
+    strength: str | None = Field(description="Its name; null if the parts have several.")
+    epsilon: list[str] = Field(description="The different levels of the parts, in nats.")
+    n: int | None = Field(description="Null if no number of reports has the margin.")
+    invited: int | None
+    is_current: bool
+
+
+class SurveyPlanResult(Shape):
+    """The plan of a survey file."""
+
+    solve_for: Literal["n", "margin"]
+    n: int = Field(description="Number of reports.")
+    margin: float = Field(description="The wanted margin, or the widest of all questions.")
+    level: float
+    invited: int = Field(description="Number of people to ask, given the response rate.")
+    group: float = Field(description="Share of the smallest group; 1 without groups.")
+    arms: int
+    random: float
+    ladder: list[PlanStep]
+    questions: list[SurveyPlanQuestion]
+    strengths: list[PlannedStrength] | None
+    notes: list[str]
+
+
 class WaveGroup(Shape):
     """People who answer the waves from `first` to `last`, counted from 1."""
 
@@ -207,6 +279,11 @@ ALL = (
     SplitRequest,
     SplitFigures,
     SplitPlan,
+    SurveyPlanRequest,
+    PlanStep,
+    SurveyPlanQuestion,
+    PlannedStrength,
+    SurveyPlanResult,
     WavesRequest,
     WaveGroup,
     WaveChange,

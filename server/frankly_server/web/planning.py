@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes for analysts that plan surveys: reports and margins, two arms, waves."""
+"""Routes for analysts that plan surveys: reports and margins, two arms, a survey file, waves."""
 
 import time
 
@@ -16,6 +16,8 @@ from frankly_server.requests.plan_request import PlanRequest
 from frankly_server.requests.split import SplitRequest, split_json
 from frankly_server.requests.waves import WavesRequest, waves_json
 from frankly_server.services import Services
+from frankly_server.surveys.plan_request import SurveyPlanRequest
+from frankly_server.surveys.survey_plan import survey_plan_json
 from frankly_server.web import auth, plan_models, reading
 from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import declare
@@ -49,6 +51,20 @@ _PROBLEMS = (
     Problem.IDENTITY_MECHANISM,
     Problem.NOT_IDENTIFIABLE,
     Problem.UNSUPPORTED,
+)
+_FILE_PROBLEMS = tuple(
+    dict.fromkeys(
+        (
+            *_PROBLEMS,
+            Problem.BUDGET_EXCEEDED,
+            Problem.CHOICES_COLLIDE,
+            Problem.DEFINITION_INVALID,
+            Problem.FIELD_UNKNOWN,
+            Problem.PRIOR_SMALL_CELLS,
+            Problem.STRATA_INVALID,
+            Problem.TEXT_CHARACTERS,
+        )
+    )
 )
 
 
@@ -91,6 +107,29 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         seconds.
         """
         return _planned(split_json)
+
+    @routes.post("/v1/plan/survey")
+    @declare(
+        routes,
+        "plan_survey",
+        answers={
+            200: (
+                "Respondents, and what each wish costs.",
+                reading.JSON,
+                plan_models.SurveyPlanResult,
+            )
+        },
+        problems=_FILE_PROBLEMS,
+        body={reading.JSON: SurveyPlanRequest},
+        secured=True,
+    )
+    def plan_survey() -> Response:
+        """Return how many people a survey file needs, and what each of its wishes costs in respondents.
+
+        The body is the survey file as JSON, and what `frankly plan --survey` takes as options: all
+        searches together take at most 20 seconds.
+        """
+        return _planned(survey_plan_json)
 
     @routes.post("/v1/waves")
     @declare(

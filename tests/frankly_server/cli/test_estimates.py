@@ -25,6 +25,9 @@ def test_by_name_and_by_id(counted: Frankly) -> None:
         (["habits", "--level", "95"], 3, "confidence_range"),
         (["habits", "--level", "nan"], 3, "confidence_range"),
         (["habits", "--method", "exact", "--simultaneous"], 3, "unsupported"),
+        (["habits", "--denial", "1"], 3, "field_type"),
+        (["habits", "--denial", "-0.1"], 3, "field_type"),
+        (["habits", "--denial", "nan"], 3, "field_type"),
         (["habits", "--csv"], 2, "usage"),
         (["0" * 32, "--url", "https://surveys.example.org"], 2, "usage"),
         (["https://surveys.example.org/s/" + "0" * 32], 2, "usage"),
@@ -33,6 +36,18 @@ def test_by_name_and_by_id(counted: Frankly) -> None:
 def test_refusals(counted: Frankly, arguments: list[str], code: int, problem: str) -> None:
     result = counted("estimates", *arguments, "--json")
     assert (result.code, result.problem["code"], result.out) == (code, problem, "")
+
+
+def test_denial_has_a_column(counted: Frankly) -> None:
+    rows = counted("estimates", "habits", "--denial", "0.2", "--json").json["rows"]
+    for row in rows:
+        assert row["denied_estimate"] == pytest.approx(row["estimate"] / 0.8)
+        assert row["denied_high"] == pytest.approx(min(1, row["high"] / 0.8))
+    shown, usual = (
+        counted("estimates", "habits", *options).out for options in (("--denial", "0.2"), ())
+    )
+    assert "if denied" in shown
+    assert "if denied" not in usual
 
 
 def test_notes_of_the_estimates_are_printed(counted: Frankly) -> None:
