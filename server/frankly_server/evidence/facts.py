@@ -75,7 +75,7 @@ class Facts:
     @property
     def is_invited(self) -> bool:
         """True if each report carries an invitation, which links it to whom it was handed out."""
-        return self.document.token is not None and self.document.token.kind == "invite"
+        return self.document.token is not None and bool(self.document.token.invites)
 
     @property
     def is_witnessed(self) -> bool:

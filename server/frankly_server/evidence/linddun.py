@@ -38,7 +38,7 @@ def rows(facts: Facts) -> list[tuple[Cell, ...]]:
         "invite": "The invitation is sent with the report: whoever handed it out and reads arriving reports can "
         "tell whose randomised symbols they are.",
         "rsa-pss": "The token was signed blindly: it does not show whom it was given to.",
-    }[document.token.kind if document.token else None]
+    }[document.token.weakest if document.token else None]
     groups = (
         f"Public answers put each report into one of {facts.cells} groups; small groups can single people out. "
         if document.strata

@@ -16,8 +16,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
 from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
-from frankly_protocol.tokens import TokenRule
-from frankly_protocol.trust.tokens import token_verifier
+from frankly_protocol.tokens import SOURCES, TokenRule
+from frankly_protocol.trust.tokens import issuer_key
 from pydantic import (
     AfterValidator,
     Field,
@@ -242,38 +242,62 @@ class FormDefinition(ClosedModel):
         return pairs
 
 
+def _usable_key(key: str) -> str:
+    try:
+        # The same parser as on devices, so that a key that devices cannot read is refused here.
+        issuer_key(key)
+    except InvalidInput:
+        raise custom(
+            Problem.DEFINITION_INVALID,
+            "the issuer's key must be RSA with 2048 to 4096 bits, as DER in base64url without padding",
+        ) from None
+    return key
+
+
+IssuerKey = Annotated[str, AfterValidator(_usable_key)]
+
+
 class TokensDefinition(ClosedModel):
     """The token that reports need: an invite of this server, or a token of an outside issuer.
 
     key : the issuer's RSA key, DER SubjectPublicKeyInfo in base64url without padding; None for
-    invites.
+    invites. With sources, each has tokens of its own: question is the public question whose choices
+    they are, and keys has the issuer's key of those that have one. The others have invites.
     """
 
-    kind: Literal["invite", "rsa-pss"]
-    key: str | None = None
+    kind: Literal["invite", "rsa-pss", "sources"]
+    key: IssuerKey | None = None
+    question: Slug | None = None
+    keys: dict[Slug, IssuerKey] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _usable(self) -> Self:
-        if (self.key is None) != (self.kind == "invite"):
+        if (self.key is not None) != (self.kind == "rsa-pss"):
             raise custom(
                 Problem.DEFINITION_INVALID,
-                "tokens of an outside issuer need its key; invites have no key",
+                "tokens of an outside issuer need its key; invites and sources have no key here",
             )
-        try:
-            # The same parser as on devices, so that a key that devices cannot read is refused here.
-            token_verifier(self.rule)
-        except InvalidInput:
+        if (self.question is not None) != (self.kind == SOURCES):
             raise custom(
                 Problem.DEFINITION_INVALID,
-                "the issuer's key must be RSA with 2048 to 4096 bits, as DER in base64url without "
-                "padding",
-            ) from None
+                "sources are the choices of a public question: name it, or leave it out with another kind",
+            )
+        if self.keys and self.kind != SOURCES:
+            raise custom(Problem.DEFINITION_INVALID, "only sources have keys: leave them out")
         return self
 
-    @property
-    def rule(self) -> TokenRule:
-        """The token rule of the document."""
-        return TokenRule(self.kind, self.key)
+    def rule(self, strata: Iterable[QuestionDefinition]) -> TokenRule:
+        """Return the token rule of the document."""
+        if self.question is None:
+            return TokenRule(self.kind, self.key)
+        sources = next(one for one in strata if one.id == self.question).choices
+        rules = {
+            one.id: TokenRule("rsa-pss", self.keys[one.id])
+            if one.id in self.keys
+            else TokenRule("invite")
+            for one in sources
+        }
+        return TokenRule(self.kind, question=self.question, rules=rules)
 
 
 class SurveyDefinition(ClosedModel):
@@ -558,6 +582,15 @@ def parse_definition(data: bytes) -> SurveyDefinition:
     return parse_value(read_yaml(data))
 
 
+def written(value: Any) -> Any:
+    """Return JSON values with fractions as texts, in which a survey file keeps every digit."""
+    if isinstance(value, dict):
+        return {name: written(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [written(one) for one in value]
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
 def parse_value(value: Any) -> SurveyDefinition:
     """Parse a survey definition from texts, lists and maps. Raises like `parse_definition`."""
     if not isinstance(value, dict):
@@ -573,6 +606,7 @@ def parse_value(value: Any) -> SurveyDefinition:
         public.append(("instructed", definition.instructed))
     require_arms(definition)
     require_anchors(definition, public)
+    _require_sources(definition)
     arms = arms_of(definition)
     listed = [list(definition.places)]
     if arms is not None:
@@ -582,6 +616,31 @@ def parse_value(value: Any) -> SurveyDefinition:
     return definition.model_copy(
         update={"blocks": tuple(_in_order(definition, i) for i in range(len(definition.blocks)))}
     )
+
+
+def _require_sources(definition: SurveyDefinition) -> None:
+    """Raise InvalidInput unless the sources are the choices of a public question that all arms ask."""
+    tokens = definition.tokens
+    if tokens is None or tokens.question is None:
+        return
+
+    def refuse(detail: str, field: str) -> InvalidInput:
+        return InvalidInput(Problem.DEFINITION_INVALID, detail, field)
+
+    question = next((one for one in definition.strata if one.id == tokens.question), None)
+    if question is None:
+        raise refuse(
+            "this is the id of no public question: sources are the choices of one of strata",
+            "tokens.question",
+        )
+    for name in sorted(tokens.keys.keys() - {choice.id for choice in question.choices}):
+        raise refuse(f"this is no choice of {question.id}", f"tokens.keys.{name}")
+    for i, arm in enumerate(definition.arms):
+        if question.id not in arm.strata:
+            raise refuse(
+                f"{question.id} names the source of every report: ask it in every arm",
+                f"arms[{i}].strata",
+            )
 
 
 def _in_order(survey: SurveyDefinition, i: int) -> BlockDefinition:

@@ -260,7 +260,7 @@ def draft_document(
             instructed=None if item is None else Instructed(item.for_devices(), item.answer),
             arms=arms_of(definition),
             blocks=tuple(designed),
-            token=definition.tokens.rule if definition.tokens else None,
+            token=definition.tokens.rule(definition.strata) if definition.tokens else None,
         )
         # Parsed from the bytes and verified like on a device, so that devices accept the document.
         document = SurveyDocument.parse(document.payload())

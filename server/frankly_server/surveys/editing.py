@@ -135,6 +135,8 @@ def remove_question(draft: Draft, question_id: str) -> Draft:
             Problem.DEFINITION_INVALID, "a survey needs at least one protected question", "question"
         )
     edited["blocks"], edited["strata"] = copy.deepcopy(blocks), strata
+    if (edited.get("tokens") or {}).get("question") == question_id:
+        edited["tokens"] = {"kind": "invite"}
     if "form" in edited and not in_form:
         del edited["form"]
     elif "form" in edited:

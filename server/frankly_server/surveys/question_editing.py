@@ -660,6 +660,7 @@ def _rename(draft: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str
             rule["question"] = names.get(rule["question"], rule["question"])
         if question.get("anchor", {}).get("repeats") == old_id:
             question["anchor"]["repeats"] = new_id
+    _rename_in_tokens(draft.get("tokens") or {}, old_id, new_id, choice_ids)
     form = draft.get("form", {})
     if "cross_tables" in form:
         form["cross_tables"] = [
@@ -671,6 +672,16 @@ def _rename(draft: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str
             block["id"] = new_id
         for prior in filter(None, (block.get("prior"), *block.get("priors", []))):
             _rename_in_prior(prior, old_id, new_id, choice_ids)
+
+
+def _rename_in_tokens(
+    tokens: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str]
+) -> None:
+    if tokens.get("question") == old_id:
+        tokens["question"] = new_id
+        if tokens.get("keys"):
+            keys = tokens["keys"].items()
+            tokens["keys"] = {choice_ids.get(one, one): key for one, key in keys}
 
 
 def _rename_in_prior(prior: Draft, old_id: str, new_id: str, choice_ids: Mapping[str, str]) -> None:

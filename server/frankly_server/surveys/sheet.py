@@ -65,7 +65,7 @@ def _sheet(document: SurveyDocument, version: SurveyDocument, language: str) -> 
         ),
         randomised=_randomised(version, language),
         item="" if item is None else item.question.text[language],
-        is_invited=token is not None and token.kind == "invite",
+        is_invited=token is not None and bool(token.invites),
         host=host_of(document),
         closes=document.closes,
         results=releases(version),

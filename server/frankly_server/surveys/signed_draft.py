@@ -12,6 +12,7 @@ from frankly_protocol.trust import KeysDocument, Role, write_chain
 from frankly_protocol.trust.invite_codes import new_code
 from frankly_protocol.trust.keys import MAX_VALIDITY
 
+from frankly_server.intake.invites import invite_part
 from frankly_server.surveys.definition import SurveyDefinition
 
 
@@ -44,6 +45,7 @@ def signed_draft(document: SurveyDocument, origin: str) -> SignedDraft:
     )
     chain = write_chain([Envelope.seal(KEYS_TYPE, keys.payload(), [root]).to_bytes()])
     envelope = Envelope.seal(SURVEY_TYPE, document.payload(), [publisher]).to_bytes()
-    invite = f"&invite={new_code()}" if document.token and document.token.kind == "invite" else ""
+    source = sorted(document.token.invites)[:1] if document.token else []
+    invite = "".join(invite_part(name, new_code()) for name in source)
     link = f"{origin}/s/{document.survey}#{document.digest.replace(':', '=')}{invite}"
     return SignedDraft(link, chain.decode(), envelope.decode())

@@ -131,7 +131,7 @@ def expected_rows(
     pairs : as of `wanted_pairs`; those of other questions are left out.
     """
     rows = []
-    for stated in (*stated_of(document), *_separate_pairs(document, pairs)):
+    for stated in (*stated_of(document), *separate_pairs(document, pairs)):
         wanted = wanted_plan(stated)
         plan, about = wanted.plan, tuple(int(n * stated.share) for n in points)
         margins = tuple(
@@ -144,7 +144,7 @@ def expected_rows(
     return rows
 
 
-def _separate_pairs(document: SurveyDocument, pairs: Sequence[tuple[str, str]]) -> Iterator[Stated]:
+def separate_pairs(document: SurveyDocument, pairs: Sequence[tuple[str, str]]) -> Iterator[Stated]:
     """Yield the joint tables of pairs that the form's design keeps in separate parts."""
     block = document.blocks[-1]  # the form is the last block
     form = block.mechanism

@@ -149,7 +149,7 @@ def asks_for_invites(services: Services, survey_id: str) -> bool:
     """Return True if the newest published version needs an invitation of this server."""
     versions = services.surveys.versions(survey_id)
     rule = versions[-1].token if versions else None
-    return rule is not None and rule.key is None
+    return rule is not None and bool(rule.invites)
 
 
 def require_invites(services: Services, survey: OpenedSurvey) -> str:
@@ -163,33 +163,34 @@ def require_invites(services: Services, survey: OpenedSurvey) -> str:
 
 
 def make_invitations(
-    services: Services, by: Actor, survey: OpenedSurvey, count: int
+    services: Services, by: Actor, survey: OpenedSurvey, count: int, source: str = ""
 ) -> Sequence[str]:
     """Return codes of new invitations; only their hashes are stored.
 
-    Raises InvalidInput: immutable for a survey that asks for none, field_type for a number of them
-    outside 1 … 5,000, unauthenticated.
+    source : the one that they are for, if the survey has sources. Raises InvalidInput: immutable for a
+    survey that asks for none, field_type for a number of them outside 1 … 5,000, as
+    `intake.invites.require_source`, unauthenticated.
     """
     require_invites(services, survey)
     if not 1 <= count <= MOST_INVITATIONS:
         raise InvalidInput(
             Problem.FIELD_TYPE, f"write a number from 1 to {MOST_INVITATIONS:,}", "count"
         )
-    action = f"invitations made: {count}"
+    action = f"invitations made{f' for {source}' if source else ''}: {count}"
     record = services.accounts.credential_recorder(by, action, survey.name)
-    return services.invites.make(survey.id, count, record, codes=True)
+    return services.invites.make(survey.id, count, record, codes=True, source=source)
 
 
 def revoke_invitations(
-    services: Services, by: Actor, survey: OpenedSurvey, code: str | None
+    services: Services, by: Actor, survey: OpenedSurvey, code: str | None, source: str = ""
 ) -> None:
-    """Revoke the invitation with this code if it is unused, None for all unused ones.
+    """Revoke the invitation with this code if it is unused, None for all unused ones, or those of a source.
 
     Raises InvalidInput: field_type for a mistyped code, unauthenticated.
     """
     record = services.accounts.credential_recorder(by, "invitations revoked", survey.name)
     try:
-        services.invites.revoke(survey.id, code, record)
+        services.invites.revoke(survey.id, code, record, source)
     except InvalidInput as refused:
         if refused.problem is not Problem.TOKEN_INVALID:
             raise

@@ -23,7 +23,7 @@ def read(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _value(name: str, text: str) -> Any:
-    reader = _READERS.get(KINDS[name])
+    reader = _READERS_BY_NAME.get(name) or _READERS.get(KINDS[name])
     return text if reader is None else reader(text, name)
 
 
@@ -60,3 +60,4 @@ _READERS: Final[Mapping[Any, Callable[[str, str], Any]]] = {
     int: reading.whole,
     Any: _targets,
 }
+_READERS_BY_NAME: Final[Mapping[str, Callable[[str, str], Any]]] = {"denial": reading.denial}

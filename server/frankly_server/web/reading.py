@@ -15,7 +15,7 @@ TEXT = "text/plain"
 BYTES = "application/octet-stream"
 BATCH_JSON = "application/vnd.frankly.batch+json"
 MAX_QUERY_BYTES = 2048
-MAX_QUERY_FIELDS = 12
+MAX_QUERY_FIELDS = 16
 
 
 def content_type(accepted: Collection[str]) -> str:
@@ -136,5 +136,14 @@ def level(text: str, name: str) -> float:
             Problem.CONFIDENCE_RANGE,
             "the level is a share strictly between 0 and 1: for 95% use 0.95",
             name,
+        )
+    return float(text)
+
+
+def denial(text: str, name: str) -> float:
+    """Return a share of people who deny, from 0 to below 1. Raises InvalidInput(field_type)."""
+    if not re.fullmatch(r"0(\.[0-9]{1,12})?", text):
+        raise InvalidInput(
+            Problem.FIELD_TYPE, "the share is from 0 to below 1: for 20% use 0.2", name
         )
     return float(text)

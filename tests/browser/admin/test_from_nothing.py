@@ -270,6 +270,10 @@ def _protect_and_try(desk: Desk) -> None:
     # At a factor of 4 the truth is sent with probability 4/5: 1.96 / (2·(2·0.8 − 1)·√500) = 0.073.
     assert "±7.3" in page.locator("tr.chosen").first.inner_text()
     desk.check("margins")
+    desk.follow(page.get_by_role("link", name="Plan", exact=True))
+    # 1.96²·¼·((e^ε + 1)/(e^ε − 1))²/0.05² at a factor of 4: 1,068 answers.
+    assert "1,068 answers give ±5 points" in page.locator("main").inner_text()
+    desk.check("plan")
     desk.follow(page.get_by_role("link", name="File"))
     desk.check("file")
     desk.follow(page.get_by_role("link", name="Try it"))

@@ -6,13 +6,14 @@ import io
 from typing import Any
 
 import pytest
-from frankly_analyst import Estimates
+from frankly_analyst import Estimate, Estimates
 from frankly_protocol.documents import SurveyDocument
 from frankly_server.analysis.result import encode
 from frankly_server.estimate import estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.store import ReportRow
 from frankly_server.surveys.definition import parse_definition
+from frankly_server.web.results.denial import denial_sentences
 
 from tests.browser.admin.conftest import PASSWORD, Desk
 from tests.survey_files import REGION, SMOKES, habits
@@ -75,6 +76,7 @@ def test_figures_beside_each_other(desk: Desk) -> None:
     corrected = desk.page.locator('td[data-th="Corrected"]').all_inner_texts()
     assert corrected[1].startswith(_percent(yes["corrected"]))
     assert "each of the 2 choices alike" in shown
+    denied_by_keyboard(desk, document.survey)
     desk.open(f"/admin/surveys/{document.survey}/estimates?by=region")
     desk.check("random-answers-by-region")
     by_region = desk.services.analysis.estimates(document.survey, by="region")["questions"]
@@ -83,6 +85,26 @@ def test_figures_beside_each_other(desk: Desk) -> None:
     assert [text.split("%")[0] + "%" for text in texts] == [
         _percent(row["corrected"]) for one in by_region for row in one["rows"]
     ]
+
+
+def denied_by_keyboard(desk: Desk, survey: str) -> None:
+    """Move the slider of denial by keys, and compare the sentences with the analysis."""
+    desk.open(f"/admin/surveys/{survey}/results")
+    slider = desk.page.get_by_role("slider", name="If some people deny")
+    slider.focus()
+    for _ in range(3):
+        slider.press("ArrowRight")
+    # What is read aloud is what is shown.
+    assert slider.evaluate("one => one.ariaValueText") == "15%"
+    assert desk.page.locator("form.denial output").inner_text() == "15%"
+    desk.press("Show the effect")
+    desk.check("denial")
+    assert desk.page.url.endswith("/results?denial=0.15")
+    (question,) = desk.services.analysis.estimates(survey, denial=0.15)["questions"]
+    rows = [Estimate.from_json(row, "en", ()) for row in question["rows"]]
+    said = desk.page.locator("ul.denied li").all_inner_texts()
+    assert said == list(denial_sentences(rows))
+    assert all("the share, corrected for random answers, is" in one for one in said)
 
 
 def _percent(share: float) -> str:

@@ -44,8 +44,8 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "unknown field": ({"kind": "invite", "count": "3"}, "field_unknown", "tokens.count"),
     "invite with a key": ({"kind": "invite", "key": RSA}, "definition_invalid", "tokens"),
     "issuer without a key": ({"kind": "rsa-pss"}, "definition_invalid", "tokens"),
-    "not base64url": ({"kind": "rsa-pss", "key": "=" * 400}, "definition_invalid", "tokens"),
-    "not RSA": ({"kind": "rsa-pss", "key": ED25519}, "definition_invalid", "tokens"),
+    "not base64url": ({"kind": "rsa-pss", "key": "=" * 400}, "definition_invalid", "tokens.key"),
+    "not RSA": ({"kind": "rsa-pss", "key": ED25519}, "definition_invalid", "tokens.key"),
 }
 
 

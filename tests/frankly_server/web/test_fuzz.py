@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.frankly_server.web.generated import BODIES, JSON_VALUES, check
 from tests.frankly_server.web.site import Site
+from tests.frankly_server.web.test_plan_route import FILE
 
 PLAN_FIELDS = (
     "solve_for",
@@ -25,6 +26,17 @@ PLAN_FIELDS = (
     "notion",
     "method",
     "prior",
+)
+FILE_FIELDS = (
+    "margin",
+    "n",
+    "level",
+    "response_rate",
+    "population",
+    "group_share",
+    "random",
+    "groups",
+    "power",
 )
 ARM_FIELDS = ("clear", "epsilon", "mechanism", "share", "shares")
 CONTENT_TYPES = st.sampled_from(
@@ -126,7 +138,11 @@ def test_no_other_body_causes_a_server_error(
         {"choices": st.just(2), "arms": st.lists(arm | clear, min_size=2, max_size=2)},
         optional=fields,
     )
-    paths = ("/v1/plan", "/v1/plan/split", "/v1/log/cosignatures")
+    numbers = JSON_VALUES | st.floats(0, 1) | st.integers(1, 10**12)
+    files = st.fixed_dictionaries(
+        {"survey": JSON_VALUES | st.just(FILE)}, optional=dict.fromkeys(FILE_FIELDS, numbers)
+    )
+    paths = ("/v1/plan", "/v1/plan/split", "/v1/plan/survey", "/v1/log/cosignatures")
 
     @settings(
         max_examples=examples(request, 60, 5_000),
@@ -135,7 +151,7 @@ def test_no_other_body_causes_a_server_error(
     )
     @given(
         path=st.sampled_from(paths),
-        body=BODIES | plans | splits,
+        body=BODIES | plans | splits | files,
         content_type=CONTENT_TYPES,
         headers=HEADERS,
     )

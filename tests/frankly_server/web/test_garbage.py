@@ -124,7 +124,9 @@ def test_no_request_to_a_page_causes_a_server_error(office: Office, root: Path, 
              "account_id": office.account,
              "version": "1", "number": "1", "question_id": "smokes", "digest": "0" * 16,
              "secret": office.services.access.create("reader", "x", surveys=[office.survey])[13:],
-             "name": "index.js"}  # fmt: skip
+             "name": "index.js", "chart": "1.svg"}  # fmt: skip
+    # Every variable, as chance decides which routes are tried.
+    assert {name for _, rule in every for name in rule.arguments} <= path_values.keys()
     names = field_names(root)
     client, csrf = signed_in(office), ""
     request_counts: Counter[tuple[str, str]] = Counter()

@@ -13,6 +13,7 @@ from frankly_server.requests.design import design_json
 from frankly_server.requests.design_fields import within
 from frankly_server.requests.plan import plan_json
 from frankly_server.requests.split import split_json
+from frankly_server.surveys.survey_plan import survey_plan_json
 from scipy.stats import norm
 
 from tests.contract.cases import CASES
@@ -101,6 +102,51 @@ def test_refused_plans_of_two_arms_name_the_field(
     found = answer.get_json()
     assert (answer.status_code, found["code"], found["field"]) == (422, code, field)
     check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan/split", "POST", answer)
+
+
+FILE: dict[str, Any] = {
+    "name": "x",
+    "title": {"en": "X"},
+    "languages": ["en"],
+    "budget": 1.5,
+    "form": {
+        "questions": [
+            {"id": name, "type": "yes-no", "text": {"en": f"{name}?"}} for name in ("a", "b")
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("asked", [
+    {"margin": 0.05, "strengths": True}, {"n": 900, "response_rate": 0.5, "group_share": 0.2},
+])  # fmt: skip
+def test_a_plan_of_a_survey_file_has_the_declared_shape(site: Site, asked: dict[str, Any]) -> None:
+    body = {"survey": FILE, **asked}
+    answer = ask(site, body, path="/v1/plan/survey")
+    assert answer.status_code == 200
+    check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan/survey", "POST", answer)
+    read = parse_json(json.dumps(body).encode(), decimals=True)
+    assert answer.get_json() == json.loads(json.dumps(survey_plan_json(read)))
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "field"),
+    [
+        ({"margin": 2}, "field_type", "margin"),
+        ({"survey": {**FILE, "budget": "x"}}, "eps_format", "survey.budget"),
+        ({"survey": {**FILE, "more": 1}}, "field_unknown", "survey.more"),
+        ({"survey": []}, "field_type", "survey"),
+        ({"random": 0.1}, "unsupported", "random"),
+        ({"limits": {}}, "unsupported", "limits"),
+    ],
+)
+def test_refused_plans_of_a_survey_file_name_the_field(
+    site: Site, changed: dict[str, Any], code: str, field: str
+) -> None:
+    answer = ask(site, {"survey": FILE, "margin": 0.05} | changed, path="/v1/plan/survey")
+    found = answer.get_json()
+    assert (answer.status_code, found["code"], found["field"]) == (422, code, field)
+    check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan/survey", "POST", answer)
 
 
 def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> float | None:

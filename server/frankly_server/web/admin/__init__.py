@@ -18,6 +18,7 @@ from frankly_server.web.admin import (
     margins,
     overview,
     people,
+    plan,
     protection,
     publish,
     question_page,
@@ -62,6 +63,7 @@ def blueprint(services: Services) -> APIBlueprint:
     earlier_drafts.add_to(routes, services)
     protection.add_to(routes, services)
     margins.add_to(routes, services)
+    plan.add_to(routes, services)
     publish.add_to(routes, services)
     sheet.add_to(routes, services)
     invitations.add_to(routes, services)

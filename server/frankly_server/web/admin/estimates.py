@@ -18,7 +18,7 @@ from frankly_server.web.analyst import format_of
 from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.results.asked import LEVELS, METHOD_WORDS, PERCENT_WORDS, PRODUCTS, Asked
 from frankly_server.web.results.found import found_of
-from frankly_server.web.results.sections import Names, names_of
+from frankly_server.web.results.sections import Names, named_sources, names_of
 from frankly_server.web.results.sentences import arms_words, completion_words, flag_words
 from frankly_server.web.results.view import groupings_of
 from frankly_server.web.searching import without_slot
@@ -82,6 +82,7 @@ def _page(
         choices=_choices(documents, names),
         flag_words=flag_words,
         arms=arms_words(answer["arms"]),
+        sources=named_sources(answer, names),
         completions=[
             (one, completion_words(one))
             for one in answer["completions"]

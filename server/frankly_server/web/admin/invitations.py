@@ -4,6 +4,7 @@
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from apiflask import APIBlueprint
@@ -11,6 +12,7 @@ from flask import Response, request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.intake.invites import InviteCounts, invite_part
 from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
 from frankly_server.surveys.live import band
@@ -37,17 +39,18 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def page(
         survey: OpenedSurvey, refused: InvalidInput | None = None, codes: Sequence[str] = ()
     ) -> Response:
-        counts = services.invites.counts(survey.id)
-        link = survey.summary.link
-        cards = [(code, qr_code(personal_link(link, code))) for code in codes if link]
-        # A band, because an exact number would show when a person answers.
+        link, source = survey.summary.link, _source()
+        cards = [(code, qr_code(personal_link(link, code, source))) for code in codes if link]
+        rows = _rows(services, survey)
         return show(
             "invitations.html",
             survey,
             "invitations",
             refused,
-            made=counts.made,
-            used=band(counts.used),
+            rows=rows,
+            made=sum(row.made for row in rows),
+            sources=[(row.id, row.name) for row in rows if row.id and row.is_invited],
+            source=next((row.name for row in rows if row.id == source), "") if codes else "",
             cards=cards,
             most=actions.MOST_INVITATIONS,
             most_cards=MAX_CARDS,
@@ -62,7 +65,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/invitations")
     @survey_view(services, "admin")
-    @takes("count", "format")
+    @takes("count", "format", "source")
     def make_invitations(survey: OpenedSurvey) -> Response:
         try:
             as_cards = choice("format", ("csv", "cards"), "csv") == "cards"
@@ -70,19 +73,19 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             link = actions.require_invites(services, survey)
             # No redirect: only hashes are stored, so only this response can show the codes.
             if not as_cards:
-                codes = actions.make_invitations(services, person(), survey, count)
-                return _table(survey, link, codes)
+                codes = actions.make_invitations(services, person(), survey, count, _source())
+                return _table(survey, link, codes, _source())
             # QR codes for hundreds of cards take seconds. The place is taken first: once made,
             # the invitations have to be shown.
             with without_slot(services.analyses):
-                codes = actions.make_invitations(services, person(), survey, count)
+                codes = actions.make_invitations(services, person(), survey, count, _source())
                 return page(survey, codes=codes)
         except InvalidInput as refused:
             return page(survey, refused)
 
     @routes.post("/surveys/<survey_id>/invitations/revoke")
     @survey_view(services, "admin")
-    @takes("code", "all")
+    @takes("code", "all", "source")
     def revoke_invitations(survey: OpenedSurvey) -> Response:
         return attempt(
             lambda: _revoke(services, survey),
@@ -97,7 +100,47 @@ def _revoke(services: Services, survey: OpenedSurvey) -> None:
     if (code is None) is not is_all:
         problem = Problem.UNSUPPORTED if is_all else Problem.FIELD_MISSING
         raise InvalidInput(problem, "either type a code, or tick that you mean all", "code")
-    actions.revoke_invitations(services, person(), survey, code)
+    actions.revoke_invitations(services, person(), survey, code, _source() if is_all else "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Invitations of a survey, or of one of its sources. id : "" without sources. used : a band."""
+
+    id: str
+    name: str
+    made: int
+    used: str
+    is_invited: bool = True
+
+
+def _rows(services: Services, survey: OpenedSurvey) -> list[_Row]:
+    """Return the numbers of invitations, one row for each source of the newest version.
+
+    How many are used is a band, because an exact number would show when a person answers.
+    """
+    versions = services.surveys.versions(survey.id)
+    rule = versions[-1].token if versions else None
+    if rule is None or rule.question is None:
+        total = services.invites.total(survey.id)
+        return [_Row("", "", total.made, band(total.used))]
+    counts = services.invites.counts(survey.id)
+    question, language = versions[-1].open_questions[rule.question], versions[-1].languages[0]
+    none = InviteCounts(0, 0)
+    return [
+        _Row(
+            choice.id,
+            choice.label[language],
+            (found := counts.get(choice.id, none)).made,
+            band(found.used),
+            choice.id in rule.invites,
+        )
+        for choice in question.choices
+    ]
+
+
+def _source() -> str:
+    return field("source", 64)
 
 
 def _count(most: int) -> int:
@@ -107,20 +150,19 @@ def _count(most: int) -> int:
     return count
 
 
-def personal_link(link: str, code: str) -> str:
+def personal_link(link: str, code: str, source: str = "") -> str:
     """Return a personal link; browsers do not send the fragment, so no server log contains it."""
-    return f"{link}&invite={code}"
+    return f"{link}{invite_part(source, code)}"
 
 
-def _table(survey: OpenedSurvey, link: str, codes: Sequence[str]) -> Response:
+def _table(survey: OpenedSurvey, link: str, codes: Sequence[str], source: str) -> Response:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\r\n")
     rows.writerow(_COLUMNS)
-    rows.writerows((code, personal_link(link, code)) for code in codes)
+    rows.writerows((code, personal_link(link, code, source)) for code in codes)
     response = Response(text.getvalue(), content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = (
-        f'attachment; filename="invitations-{survey.id[:8]}.csv"'
-    )
+    name = "-".join(["invitations", survey.id[:8], *([source] if source else [])])
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
 
 

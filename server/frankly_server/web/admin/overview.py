@@ -182,7 +182,7 @@ def next_step(survey: OpenedSurvey, n: int, role: str, least: int = 0) -> tuple[
         "paused": ("Resume or close it", ""),
         "closed": ("Archive it", ""),
     }
-    if token is not None and token.key is None:
+    if token is not None and token.invites:
         steps["live"] = steps["scheduled"] = "Invite people", "invitations"
     return steps.get(state) if may(role, "admin") else None
 
@@ -255,7 +255,7 @@ def _shared(
             services.surveys.open_versions(survey.id), newest.version, newest.questions.values()
         ),
         "invites": invites,
-        "invited": services.invites.counts(survey.id) if invites else None,
+        "invited": services.invites.total(survey.id) if invites else None,
         "band": band,
         "needs_token": newest.token is not None,
         "is_changed": not services.surveys.is_draft_published(survey.id),

@@ -19,6 +19,7 @@ from frankly_server.surveys.draft_changes import summary
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.fields import folded
 from frankly_server.surveys.page_definition import DEFAULT_ACCENT, MAX_LOGO_BYTES, logo_text
+from frankly_server.surveys.sources import source_names, with_sources
 from frankly_server.surveys.translating import untranslated, with_languages
 from frankly_server.surveys.xlsform import read_xlsform
 from frankly_server.surveys.xlsform_workbook import is_workbook
@@ -181,7 +182,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
 
     @routes.post("/surveys/<survey_id>/text")
     @survey_view(services, "admin")
-    @takes("seen", *_ABOUT, "invited")
+    @takes("seen", *_ABOUT, "invited", "sources")
     def change_text(survey: OpenedSurvey) -> Response:
         return attempt(
             lambda: store(services, survey, _with_about(survey)),
@@ -243,7 +244,7 @@ def _with_about(survey: OpenedSurvey) -> Draft:
     if (draft.get("tokens") or {}).get("key"):
         require_only("seen", *_ABOUT)
     else:
-        draft["tokens"] = {"kind": "invite"} if ticked("invited") else None
+        draft = with_sources(draft, lines("sources"), invited=ticked("invited"))
     draft["page"] = _page(draft.get("page") or {})
     closes = field("closes")
     # A file can state another time of the day, which stays unless the date changes.
@@ -305,6 +306,7 @@ def questions_page(
         anchored=[question for _, question in anchored(definition)],
         rests_on_prior=any(level.is_prior_based for level in levels),
         default_accent=DEFAULT_ACCENT,
+        source_names=source_names(survey.draft),
         # The anchor of what was saved.
         saved="" if refused else request.args.get("saved", ""),
         protected={block.id: protected_words(block, definition) for block in definition.blocks},

@@ -27,6 +27,7 @@ PLACES: Final[dict[str, Tabs]] = {
         ("protection", "2 Protection", "viewer"),
         ("try", "3 Try it", "viewer"),
         ("publish", "4 Publish", "viewer"),
+        ("plan", "Plan", "viewer"),
         ("margins", "Margins", "viewer"),
         ("file", "File", "viewer"),
     ),

@@ -215,9 +215,10 @@ class Released(Shape):
 
 
 class InvitationsRequest(RequestModel):
-    """Number of invitations to make, 1 to 5,000."""
+    """Number of invitations to make, 1 to 5,000, and their source, if the survey has sources."""
 
     count: StrictInt
+    source: str | None = None
 
 
 class Invitation(Shape):
@@ -234,10 +235,11 @@ class Invitations(Shape):
 
 
 class RevokeInvitationsRequest(RequestModel):
-    """The code of one unused invitation, or `all` for all unused ones."""
+    """The code of one unused invitation, or `all` for all unused ones, perhaps of one source."""
 
     code: str | None = None
     all: Flag = False
+    source: str | None = None
 
 
 class WebhookRequest(RequestModel):

@@ -131,7 +131,7 @@ def _add_invitations(api: Operations) -> None:
         "make_invitations",
         role="admin",
         answer=(201, "The codes and personal links.", models.Invitations),
-        problems=(Problem.IMMUTABLE,),
+        problems=(Problem.IMMUTABLE, Problem.FIELD_MISSING, Problem.FIELD_UNKNOWN),
         body={reading.JSON: models.InvitationsRequest},
     )
     def make(call: Call) -> BaseModel:
@@ -139,12 +139,13 @@ def _add_invitations(api: Operations) -> None:
 
         Whoever knows who got which code, and when it was used, can link people to noisy reports.
         """
-        count = call.read(models.InvitationsRequest).count
-        link = actions.require_invites(call.services, call.survey)
-        codes = actions.make_invitations(call.services, call.by, call.survey, count)
+        sent = call.read(models.InvitationsRequest)
+        link, source = actions.require_invites(call.services, call.survey), sent.source or ""
+        codes = actions.make_invitations(call.services, call.by, call.survey, sent.count, source)
         return models.Invitations(
             invitations=[
-                models.Invitation(code=code, link=personal_link(link, code)) for code in codes
+                models.Invitation(code=code, link=personal_link(link, code, source))
+                for code in codes
             ]
         )
 
@@ -165,7 +166,13 @@ def _add_invitations(api: Operations) -> None:
         if (sent.code is None) is not sent.all:
             problem = Problem.UNSUPPORTED if sent.all else Problem.FIELD_MISSING
             raise InvalidInput(problem, "send either a code, or all with the value true", "code")
-        actions.revoke_invitations(call.services, call.by, call.survey, sent.code)
+        if sent.code is not None and sent.source is not None:
+            raise InvalidInput(
+                Problem.UNSUPPORTED, "a code is of one source: leave this out", "source"
+            )
+        actions.revoke_invitations(
+            call.services, call.by, call.survey, sent.code, sent.source or ""
+        )
 
 
 def _add_webhook(api: Operations) -> None:

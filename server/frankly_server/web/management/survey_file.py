@@ -2,14 +2,19 @@
 """Survey files as bodies of requests: YAML, or JSON with the same fields."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from pydantic import BaseModel
 
-from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
+from frankly_server.surveys.definition import (
+    SurveyDefinition,
+    parse_definition,
+    parse_value,
+    written,
+)
 from frankly_server.surveys.searches import apart
 from frankly_server.surveys.yaml import MAX_BYTES
 from frankly_server.web import reading
@@ -67,13 +72,4 @@ def definition_of(call: Call) -> SurveyDefinition:
 
 def parse_json_file(data: bytes) -> SurveyDefinition:
     """Parse a survey file as JSON. Raises like `parse_value`, and InvalidInput(json_invalid)."""
-    return parse_value(_written(parse_json(data, max_bytes=MOST_BYTES, decimals=True)))
-
-
-def _written(value: Any) -> Any:
-    """Return JSON values with fractions as texts, in which a survey file keeps every digit."""
-    if isinstance(value, dict):
-        return {name: _written(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_written(one) for one in value]
-    return value if value is None or isinstance(value, str | int) else str(value)
+    return parse_value(written(parse_json(data, max_bytes=MOST_BYTES, decimals=True)))

@@ -301,11 +301,42 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(
     assert re.search(r"\bpopulation=1200[,)]", python)
 
 
+def test_denial_has_a_column_and_stays_in_the_form(answered: Office, analyst: FlaskClient) -> None:
+    usual = page(answered, analyst).text
+    assert "% deny" not in usual
+    assert 'id="denial" name="denial" inputmode="decimal" autocomplete="off" value=""' in usual
+    text = page(answered, analyst, "?denial=0.25").text
+    assert 'autocomplete="off" value="0.25"' in text
+    rows = [
+        row
+        for question in answered.services.analysis.estimates(answered.survey, denial=0.25)[
+            "questions"
+        ]
+        for row in question["rows"]
+    ]
+    found = re.findall(
+        r'data-th="If up to 25% deny">([^<]*) <small class="ends">([^<]*)</small>', text
+    )
+    assert found == [
+        (shown(row["denied_estimate"]), f"{shown(row['low'])} to {shown(row['denied_high'])}")
+        for row in rows
+    ]
+    # The same request from a program.
+    assert "denial=0.25" in text.partition("<h3>The same from a program</h3>")[2]
+    # Shares within rows have no such bound.
+    within = page(answered, analyst, "?row=smokes&column=drinks&percent=row&denial=0.25").text
+    assert set(re.findall(r'data-th="If up to 25% deny">(.*?)</td>', within)) == {"–"}
+
+
 def test_all_options_together_are_accepted(answered: Office, analyst: FlaskClient) -> None:
     """The form sends every field, empty or not."""
     every = "level=0.9&method=clt&product=mle&by=&period=&since=&until=&row=&column=&percent=&census=false"
-    every += "&population=1200"
-    assert page(answered, analyst, f"?{every}").status_code == 200
+    every += "&population=1200&denial=0.2"
+    answer = page(answered, analyst, f"?{every}")
+    assert answer.status_code == 200
+    form = answer.text.partition('<form method="get">')[2].partition("</form>")[0]
+    names = re.findall(r'<(?:select|input)[^>]* name="([^"]*)"', form)
+    assert sorted(part.partition("=")[0] for part in every.split("&")) == sorted(names)
     download = f"/admin/surveys/{answered.survey}/estimates/download?{every.replace('product=mle', 'format=csv')}"
     assert analyst.get(download).status_code == 200
 

@@ -110,14 +110,14 @@ def test_revoked_invitations_open_nothing(office: Office, desk: tuple[FlaskClien
     )
     # The same answer for one that was used or revoked: it must not tell whether somebody has answered.
     assert send(client, revoke, code=one["code"]).status_code == 303
-    used = office.services.invites.counts(survey).used
+    used = office.services.invites.total(survey).used
     assert send(client, revoke, all="yes").status_code == 303
     assert (
         report(office, address, 51, encode_token(token_of_code(other["code"], survey))).status_code
         == 401
     )
     # Used ones stay, so that none of them can be used again.
-    assert office.services.invites.counts(survey).made == used
+    assert office.services.invites.total(survey).made == used
 
 
 BAD = [
@@ -135,10 +135,10 @@ def test_bad_numbers_make_nothing(
     office: Office, desk: tuple[FlaskClient, str], form: dict[str, str]
 ) -> None:
     client, address = desk
-    before = office.services.invites.counts(address.rpartition("/")[2])
+    before = office.services.invites.total(address.rpartition("/")[2])
     answer = send(client, f"{address}/invitations", **form)
     assert answer.status_code in (400, 422)
-    assert office.services.invites.counts(address.rpartition("/")[2]) == before
+    assert office.services.invites.total(address.rpartition("/")[2]) == before
 
 
 @pytest.mark.parametrize(

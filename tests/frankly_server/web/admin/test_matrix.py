@@ -68,6 +68,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/surveys/<survey_id>/file"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/file"): "admin",
     ("GET", "/admin/surveys/<survey_id>/margins"): "viewer",
+    ("GET", "/admin/surveys/<survey_id>/plan"): "viewer",
     ("GET", "/admin/surveys/<survey_id>/try"): "viewer",
     ("POST", "/admin/surveys/<survey_id>/try"): "admin",
     ("GET", "/admin/surveys/<survey_id>/publish"): "viewer",

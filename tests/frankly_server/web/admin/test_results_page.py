@@ -15,6 +15,7 @@ from frankly_analyst.shown import Shown
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.summary import read_texts
 from frankly_server.web.results import page as results
+from frankly_server.web.results.denial import denial_sentences
 
 from tests.frankly_server.web.admin.office import Office, make_office, send, without_terms
 from tests.frankly_server.web.site import SURVEY
@@ -198,6 +199,64 @@ def test_an_unknown_view_is_refused_and_the_page_shows_everything(
     assert wrong.status_code in (400, 422)
     unknown = analyst.get(path(answered), query_string={"colour": "red"})
     assert unknown.status_code == 422
+
+
+def denied_lines(card: str) -> list[str]:
+    found = re.search('<ul class="said denied">(.*?)</ul>', card, re.DOTALL)
+    return [] if found is None else re.findall("<li[^>]*>(.*?)</li>", unescape(found[1]))
+
+
+def test_the_slider_adds_what_denial_changes(answered: Office, analyst: FlaskClient) -> None:
+    """Without a script, too: it is a field of a form that a button sends."""
+    usual = analyst.get(path(answered)).text
+    for query in ({}, {"denial": "0"}, {"denial": ""}):
+        page = analyst.get(path(answered), query_string=query).text
+        assert [denied_lines(card) for card in sections(page)] == [[], []]
+    (form,) = re.findall('<form method="get" class="denial">.*?</form>', usual, re.DOTALL)
+    assert '<label for="denial">' in form
+    assert 'type="range" id="denial" name="denial" min="0" max="0.9" step="0.05" value="0"' in form
+    assert "<button" in form
+    assert "a false “no” looks exactly like a true one" in " ".join(form.split())
+    page = analyst.get(path(answered), query_string={"denial": "0.35"}).text
+    assert 'value="0.35"' in page
+    assert '<output for="denial">35%</output>' in page
+    questions = answered.services.analysis.estimates(answered.survey, denial=0.35)["questions"]
+    for card, one in zip(sections(page), questions, strict=True):
+        assert "If up to 35% of those whom an answer concerns deny it" in card
+        rows = [Estimate.from_json(row, "en", ()) for row in one["rows"]]
+        assert denied_lines(card) == list(denial_sentences(rows))
+        assert len(rows) == len(denied_lines(card))
+        # The figures themselves stay as they are.
+        assert shown_rows(card) == shown_rows(sections(usual)[sections(page).index(card)])
+    assert f"/admin/surveys/{answered.survey}/estimates?denial=0.35" in page
+    figures_page = analyst.get(path(answered).replace("results", "estimates?denial=0.35"))
+    assert figures_page.status_code == 200
+    (link,) = re.findall('href="([^"]*format=csv[^"]*)"', unescape(figures_page.text))[:1]
+    lines = list(csv.DictReader(io.StringIO(analyst.get(link).text)))
+    assert all(line["denied_estimate"] for line in lines)
+
+
+@pytest.mark.parametrize("value", ["1", "-0.1", "20", "0.2.1", "nan", "1e-1", "<b>", "٠"])
+def test_another_share_who_deny_is_refused(
+    answered: Office, analyst: FlaskClient, value: str
+) -> None:
+    answer = analyst.get(path(answered), query_string={"denial": value})
+    assert answer.status_code == 422
+    assert "This was not accepted." in answer.text
+    assert [denied_lines(card) for card in sections(answer.text)] == [[], []]
+    assert value != "<b>" or value not in answer.text
+
+
+@pytest.mark.parametrize("view", [view for view in VIEWS if view])
+def test_denial_is_about_all_answers_together(
+    answered: Office, analyst: FlaskClient, view: str
+) -> None:
+    """Other views have no slider, and a denial in the address is not left out in silence."""
+    assert 'id="denial"' not in analyst.get(path(answered), query_string={"show": view}).text
+    query = {"show": view, "denial": "0.2"}
+    answer = analyst.get(path(answered), query_string=query)
+    assert answer.status_code == 422
+    assert "leave out the view, or denial" in answer.text
 
 
 def test_every_view_of_the_list_can_be_shown(answered: Office, analyst: FlaskClient) -> None:

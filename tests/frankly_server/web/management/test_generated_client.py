@@ -104,7 +104,7 @@ def test_every_operation_with_a_key_is_in_the_package(document: dict[str, Any]) 
         for operation in operations(document).values()
         if operation.get("security")
     ]
-    assert len(keyed) == 35
+    assert len(keyed) == 36
     for tag, operation in keyed:
         assert callable(module(tag, operation).sync), operation
         assert callable(module(tag, operation).sync_detailed), operation

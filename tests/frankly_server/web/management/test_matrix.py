@@ -16,6 +16,7 @@ NEEDED: dict[tuple[str, str], str] = {
     ("POST", "/v1/dry-run"): "admin",
     ("POST", "/v1/plan"): "analyst",
     ("POST", "/v1/plan/split"): "analyst",
+    ("POST", "/v1/plan/survey"): "analyst",
     ("POST", "/v1/waves"): "analyst",
     ("GET", "/v1/surveys/<survey_id>"): "analyst",
     ("GET", "/v1/surveys/<survey_id>/estimates"): "analyst",
@@ -58,6 +59,7 @@ WITH_BODY = {
         ("POST", "/v1/dry-run"),
         ("POST", "/v1/plan"),
         ("POST", "/v1/plan/split"),
+        ("POST", "/v1/plan/survey"),
         ("POST", "/v1/waves"),
     ),
     ("PUT", "/v1/surveys/<survey_id>/draft"),
@@ -76,7 +78,9 @@ IDLE = {
     ("POST", "/v1/surveys/<survey_id>/releases"): (200, 429),
     ("DELETE", "/v1/surveys/<survey_id>/webhook"): (204,),
 }
-UNSCOPED = {"/v1/surveys", "/v1/plan", "/v1/plan/split", "/v1/waves", "/v1/dry-run"}
+UNSCOPED = {
+    *("/v1/surveys", "/v1/plan", "/v1/plan/split", "/v1/plan/survey", "/v1/waves", "/v1/dry-run")
+}
 
 
 def routes(desk: Desk) -> list[tuple[str, Rule]]:
@@ -148,7 +152,7 @@ def test_every_route_for_every_caller(desk: Desk, caller: str) -> None:
 
 def test_every_view_has_the_role_of_the_matrix(desk: Desk) -> None:
     views = desk.office.app.view_functions
-    analyst = ("/plan", "/plan/split", "/waves", "/estimates", "/counts")
+    analyst = ("/plan", "/plan/split", "/plan/survey", "/waves", "/estimates", "/counts")
     for method, rule in routes(desk):
         if rule.rule.endswith(analyst) or (method, rule.rule) == ("GET", "/v1/surveys"):
             continue  # the test above asks with the least role

@@ -67,6 +67,13 @@ if (slider) {
   addEventListener("pageshow", say);
 }
 
+// A slider of a share says its value in per cent.
+for (const share of document.querySelectorAll("input[data-percent]")) {
+  const say = () => { share.form.querySelector("output").value = share.ariaValueText = `${Math.round(1000 * share.value) / 10}%`; };
+  share.addEventListener("input", say);
+  addEventListener("pageshow", say);
+}
+
 // What the protection would mean is asked anew after each change of its form.
 const outlook = document.querySelector("[data-outlook]");
 if (outlook) {
