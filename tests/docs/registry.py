@@ -115,7 +115,9 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/estimates.md", "from frankly_analyst import Analyst"): _run(_GUIDES),
     ("docs/results.md", "estimates = Analyst(url, key).estimates(survey, by="): _run(_GUIDES),
     ("docs/results.md", "for form in Analyst(url, key)"): _run(_GUIDES),
+    ("docs/results.md", "for row in Analyst(url, key)"): _run(_GUIDES),
     ("docs/results.md", "estimates = Analyst(url, key).estimates(survey)"): _run(_GUIDES),
+    ("docs/results.md", "sources = Analyst(url, key)"): _run("tests/contract/test_sources.py"),
     ("docs/results.md", "import pandas"): _run("tests/frankly_analyst/test_formats.py"),
     ("docs/results.md", "rows <- read.csv("): _shown(
         "tests/frankly_analyst/test_formats.py", "needs R; the test does the same with pandas"

@@ -38,7 +38,7 @@ def test_a_survey_from_a_pilot_to_a_cross_table(session: Session, root: Path) ->
     assert (session.folder / "survey.yaml").exists()
     follow(session, root / "docs" / "analyse.md")
     assert (session.folder / "crosstab.csv").read_text().count("\n") == 1 + 2 * 4
-    the_snippets_of(session, root / "docs" / "results.md", 4)
+    the_snippets_of(session, root / "docs" / "results.md", 5)
     the_snippets_of(session, root / "docs" / "estimates.md", 1)
 
 
