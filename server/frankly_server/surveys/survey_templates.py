@@ -17,7 +17,7 @@ from frankly_protocol.problems import Problem
 
 ORDER: Final = (
     *("questionnaire", "members", "workplace", "health", "customer", "opinion", "rare", "student"),
-    *("attributes", "census"),
+    *("validation", "attributes", "census"),
 )
 """Names of all templates: the simplest and most common first, those that need an expert last."""
 
