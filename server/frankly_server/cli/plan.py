@@ -27,7 +27,7 @@ _OF_SURVEYS: Final = {
     "population": "Number of people who can answer.",
     "group_share": "Share of the smallest group in which the margin is wanted.",
     "random": "Guessed share of people who answer at random.",
-    "difference": "Difference between two arms to find, in shares.",
+    "difference": "Difference between two arms to find, of everybody, in shares.",
     "power": "Chance at which the difference is found; 0.8 by default.",
 }
 _WHOLE: Final = ("reports", "population")
@@ -154,7 +154,7 @@ def _margin(row: dict[str, Any]) -> str:
     if row["margin"] is None:
         return "unknown"
     if not row["has_result"]:
-        return "no result"
+        return "no sure result"
     points = f"±{100 * row['margin']:.1f} points"
     return points if row["span"] is None else f"±{row['span'] * row['margin']:.2g}"
 

@@ -77,7 +77,7 @@ class SurveyPlanFields(RequestModel):
         description="expected: at the file's expected shares, where it has some; any: for all true shares.",
     )
     difference: _Share | None = Field(
-        None, description="Difference between two arms to find, in shares."
+        None, description="Difference between two arms to find, of everybody, in shares."
     )
     power: _Power | None = Field(
         None, description="Chance at which the difference is found, by default 0.8."

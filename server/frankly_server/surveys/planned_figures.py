@@ -11,7 +11,9 @@ from typing import Final
 import numpy as np
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.anchors import Anchor, anchors_of
 from frankly_server.analysis.random_law import random_law
@@ -243,10 +245,11 @@ def plans_alone(
     timer: Timer,
     seconds: float,
     progress: Progress | None = None,
-) -> dict[str, Alone]:
+) -> dict[str, Alone] | None:
     """Return plan and expected counts of every item of the form if it had the form's level alone, by its id.
 
-    Empty without a form, or for one of a single item. Items of the same design are designed once.
+    Empty without a form, or for one of a single item; None if the search found a table that is too large for
+    estimates. Items of the same design are designed once.
     """
     form = definition.form
     if form is None or len(form.items) < 2:
@@ -271,7 +274,9 @@ def plans_alone(
             one = FormRequest((question,), request.epsilon, limits=next(slices))
             tables[question] = design_form(one).mechanism
         mechanism = tables[question]
-        table = part_table(mechanism, (0,))
+        table = _table_of(mechanism)
+        if table is None:
+            return None
         own = replace(
             block,
             questions=(asked,),
@@ -283,3 +288,13 @@ def plans_alone(
         if plan is not None:
             plans[name] = plan, question.prior
     return plans
+
+
+def _table_of(mechanism: AgreementMechanism) -> PartTable | None:
+    """Return the table of a form of one question; None if it is too large, as of a search without time."""
+    try:
+        return part_table(mechanism, (0,))
+    except InvalidInput as refused:
+        if refused.problem is not Problem.UNSUPPORTED:
+            raise
+        return None

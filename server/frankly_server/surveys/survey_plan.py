@@ -7,8 +7,9 @@ the least number of reports with which every question's figure has the margin. M
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import repeat
 from math import ceil, sqrt
@@ -22,7 +23,9 @@ from frankly_protocol.problems import Problem
 from frankly_server.arrays import FloatArray
 from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.planner import MOST, Margins, Plan, Setting, least_reports
+from frankly_server.estimate.sure_counts import SURE, Part, is_sure, sure_reports
 from frankly_server.estimate.validity import SHOWN
+from frankly_server.forms import PartTable
 from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
 from frankly_server.surveys.drafting import Progress
 from frankly_server.surveys.plan_request import POWER, SurveyPlanFields, SurveyPlanRequest
@@ -41,6 +44,8 @@ PLAN_S: Final = 2.5 * SEARCH_S
 _SURE: Final = 1e-9  # rounding: a whole number can come out slightly above itself
 _FAR: Final = 0.8
 _MOST_BUDGET: Final = "60"
+_SURELY: Final = f"with a chance of {SURE:.0%}"
+_NO_TABLES: Final = "no tables that are small enough were found in this time."
 
 
 def survey_plan_json(
@@ -96,9 +101,11 @@ def survey_plan(
     """
     asked.require_coherent()
     group = asked.group(definition)
-    document = document_of(definition, timer, SEARCH_S, progress)
+    with _small_enough():
+        document = document_of(definition, timer, SEARCH_S, progress)
     alone = plans_alone(definition, document, timer, SEARCH_S / 2, progress)
-    planner = _Planner(definition, document, asked, group, alone)
+    with _small_enough():
+        planner = _Planner(definition, document, asked, group, alone or {})
     planner.require_possible()
     steps, margin = planner.solved()
     n = steps[-1].n if asked.n is None else asked.n
@@ -112,21 +119,36 @@ def survey_plan(
         "group": group,
         "arms": 0 if document.arms is None else len(document.arms.arms),
         "random": asked.random,
-        "ladder": [*_rows(steps), *_invited(steps, asked)],
+        "ladder": [*_rows(steps), *_invited(steps[-1], n, invited, asked.response_rate)],
         "questions": planner.questions(n),
         "strengths": None,
         "notes": list(planner.notes(n, invited)),
     }
+    if alone is None:
+        body["notes"].append(f"What each question needs alone is left out: {_NO_TABLES}")
     if asked.strengths:
-        strengths = _strengths(planner, margin, n, timer, progress)
-        body["strengths"] = strengths or None
-        if not strengths:
-            body["notes"].append(
-                "Other strengths are compared only if every part has one level on the scale of the protection page."
-            )
+        compared = _strengths(planner, margin, n, timer, progress)
+        body["strengths"] = compared.rows or None
+        body["notes"] += compared.notes
     if progress:
         progress(1, 1, "")
     return body
+
+
+@contextmanager
+def _small_enough() -> Iterator[None]:
+    """Name the survey where a table is too large for estimates, as a short search can find."""
+    try:
+        yield
+    except InvalidInput as refused:
+        if (refused.problem, refused.field) != (Problem.UNSUPPORTED, "targets"):
+            raise
+        raise InvalidInput(
+            Problem.OPTIMISER_LIMIT,
+            "the tables found in this time are too large for estimates: plan again when the computer has less to do, "
+            "or ask fewer questions together",
+            "survey",
+        ) from None
 
 
 class _Planner:
@@ -172,6 +194,21 @@ class _Planner:
                 "a difference is between two arms that ask the same question: the survey has no such arms",
                 "difference",
             )
+        self._require_people()
+
+    def _require_people(self) -> None:
+        """Raise InvalidInput if the margin is wanted, and too small even with reports of all people."""
+        people, margin = self.asked.population, self.asked.margin
+        if people is None or margin is None:
+            return
+        widest = max(self.margins(self.last)(people))
+        if widest > margin:
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                f"even if all {people:,} people answer, the margin is {widest:.2g}: give a wider margin, or "
+                "weaken the protection",
+                "margin",
+            )
 
     def margins_of(self, figure: PlannedFigure, stage: _Stage, shares: str = "") -> Margins:
         """Return the half-widths of a figure, by the number of all reports. shares : by default as asked."""
@@ -205,9 +242,15 @@ class _Planner:
 
     def reports(self, stage: _Stage, margin: float, floor: int = 1) -> int:
         """Return the least number of reports of a step, at least `floor`."""
-        found = least_reports(
-            self.margins(stage), repeat(margin), Setting(population=stage.population)
-        )
+        margins = self.margins(stage)
+        if stage.population is None and max(margins(MOST)) > margin and self.asked.population:
+            # The people suffice (`_require_people`), but the steps before this one are without them.
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                f"a step of the plan takes more than {MOST:,} answers: give a wider margin",
+                "margin",
+            )
+        found = least_reports(margins, repeat(margin), Setting(population=stage.population))
         return max(found, floor)
 
     def solved(self) -> tuple[list[_Step], float]:
@@ -215,9 +258,19 @@ class _Planner:
         margin = self.asked.margin
         if margin is None:
             margin = max(self.margins(self.last)(self.asked.n or 1))
-        if margin <= _SURE:
-            return [_Step("all", "Everybody answers, in the clear", self.asked.n or 1)], margin
+        if self.is_of_all(margin):
+            people = "Everybody answers"
+            if self.asked.n != self.asked.population:
+                people = "Almost everybody answers"
+            return [_Step("all", people, self.asked.n or 1)], margin
         return list(self._steps(margin)), margin
+
+    def is_of_all(self, margin: float) -> bool:
+        """Return True if only (almost) everybody's reports have the margin, so that there is no ladder."""
+        if margin <= _SURE:
+            return True
+        many = replace(self.last, population=None)
+        return self.asked.n is not None and max(self.margins(many)(MOST)) > margin
 
     def solved_for(self, margin: float) -> int:
         """Return the reports of the last step."""
@@ -251,47 +304,95 @@ class _Planner:
         if self.last.arms:
             stage, bound = replace(stage, arms=True), bound or corrected
             yield _Step("arms", "The same margin in each arm", self.reports(stage, margin), bound)
-        floor = n = self.reports(stage, margin)
-        floor = max(floor, self.least)
-        if floor > n:
-            yield _Step("results", "Enough answers for every result to be shown", floor, bound)
-        least = self.least
-        if self.asked.difference is not None:
-            least = max(least, self.for_difference(stage, self.asked.difference))
-            floor = max(floor, least)
-            text = (
-                f"A difference of {_percent(self.asked.difference)} between the arms is found with "
-                f"{_percent(self.asked.power or POWER)}"
-            )
-            yield _Step("difference", text, floor, bound)
+        if self.asked.n is not None:
+            least = 1  # n is what it is: notes say from which number on results are shown
+        else:
+            least = yield from self._floors(stage, self.reports(stage, margin), bound)
         people = self.asked.population
         if people is not None:
-            if least > people:
-                raise InvalidInput(
-                    Problem.UNSUPPORTED,
-                    f"this takes {least} answers, from fewer people",
-                    "population",
-                )
             stage = replace(stage, population=people)
             text = f"Only {people:,} people can answer"
             yield _Step("population", text, self.reports(stage, margin, least), bound)
 
+    def _floors(self, stage: _Stage, n: int, bound: bool) -> Generator[_Step, None, int]:
+        """Yield the steps of results and a difference, and return the reports that they need at least.
+
+        Raises InvalidInput if fewer people can answer.
+        """
+        least, people = self.least, self.asked.population
+        if people is not None and least > people:
+            lower = "" if self.last.corrected else ", or lower min_reports in the file"
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                f"every result is shown, {_SURELY}, from {least:,} answers on, and only {people:,} people can answer: "
+                f"plan a number of answers instead of a margin{lower}",
+                "population",
+            )
+        floor = max(n, least)
+        if floor > n:
+            yield _Step("results", f"{self._shown}, {_SURELY}", floor, bound)
+        if self.asked.difference is None:
+            return least
+        needed = self.for_difference(stage, self.asked.difference)
+        if people is not None and needed > people:
+            raise InvalidInput(
+                Problem.UNSUPPORTED,
+                f"this difference is found from {needed:,} answers on, and only {people:,} people can answer: give a "
+                "larger difference",
+                "difference",
+            )
+        yield _Step("difference", self._found, max(floor, needed), bound)
+        return max(least, needed)
+
+    @property
+    def _shown(self) -> str:
+        where = " in the smallest group" if self.group < 1 else ""
+        return f"Enough answers for every result{where} to be shown"
+
+    @property
+    def _found(self) -> str:
+        whom = ", among everybody," if self.group < 1 else ""
+        return (
+            f"A difference of {_percent(self.asked.difference or 0)} between the arms{whom} is found with "
+            f"{_percent(self.asked.power or POWER)}"
+        )
+
     @property
     def least(self) -> int:
-        """The least number of reports with which every figure is shown, whatever its margin."""
-        rarest = min(float(one.share * one.arm) for one in self.goals) * self.group
-        return max(ceil(self.definition.min_reports / rarest - _SURE), self._least_corrected)
+        """The least number of reports with which every figure is shown with the chance SURE, whatever its margin."""
+        parts = {}
+        for one in self.goals:
+            # Questions of one arm that every report is about have the same reports.
+            table = one.stated.block.mechanism if one.share < 1 else None
+            shown = table.parts if isinstance(table, PartTable) else None
+            key = one.stated.arm, one.share, shown
+            parts[key] = Part(self._chance(one), self.definition.min_reports)
+        corrected = {
+            (one.stated.arm, "κ"): Part(float(one.arm), self._least_corrected_of(one))
+            for one in self.goals
+            if one.attention is not None
+        }
+        return sure_reports((*parts.values(), *corrected.values()))
+
+    def _chance(self, figure: PlannedFigure) -> float:
+        """Return the chance that a report is about a figure, and from the group."""
+        return float(figure.share * figure.arm) * self.group
+
+    def _least_corrected_of(self, figure: PlannedFigure) -> int:
+        """Return the least number of reports of its arm with which a corrected figure is shown."""
+        assert figure.attention is not None  # noqa: S101 - asked of corrected figures only
+        wanted = (SHOWN * (1 - self.asked.random)) ** 2
+        return max(1, ceil(figure.attention.variance / wanted - _SURE))
 
     @property
     def _least_corrected(self) -> int:
-        """The least number of reports with which corrected figures are shown; 1 without a correction."""
-        wanted = (SHOWN * (1 - self.asked.random)) ** 2
+        """The expected number of reports with which corrected figures are shown; 1 without a correction."""
         needed = (
-            one.attention.variance / wanted / float(one.arm)
+            self._least_corrected_of(one) / float(one.arm)
             for one in self.goals
             if one.attention is not None
         )
-        return max(1, ceil(max(needed, default=1.0) - _SURE))
+        return ceil(max(needed, default=1.0) - _SURE)
 
     def _compared(self) -> Iterator[tuple[PlannedFigure, PlannedFigure]]:
         """Yield the pairs of arms that ask the same question."""
@@ -304,7 +405,9 @@ class _Planner:
         """Return the reports with which a difference between any two arms is found.
 
         The test rejects equal figures with the chance 1 − level; normal approximation, at the variances of the plan.
+        The arms are compared among everybody, not within groups.
         """
+        stage = replace(stage, group=1.0)
         z = normal_quantile(self.asked.level, 1)
         scale = (z + NormalDist().inv_cdf(self.asked.power or POWER)) / z / difference
         needed = max(
@@ -345,7 +448,7 @@ class _Planner:
             **widths,
             "is_goal": figure.is_goal,
             "is_corrected": correction,
-            "has_result": about >= self.definition.min_reports,
+            "has_result": is_sure([Part(self._chance(figure), self.definition.min_reports)], n),
         }
 
     def notes(self, n: int, invited: int) -> Iterator[str]:
@@ -363,12 +466,40 @@ class _Planner:
             yield from self._of_correction(n)
         if self.last.arms and not list(self._compared()):
             yield "No two arms ask the same question, so no difference between arms is planned."
-        few = [row["text"] for row in self.questions(n) if not row["has_result"]]
-        if few:
-            yield f"Fewer answers than the minimum of {self.definition.min_reports}, so no result: {_listed(few)}."
+        yield from self._of_results(n)
         people = self.asked.population
         if people is not None and invited > people:
             yield f"With this response rate, {people:,} people are too few to invite."
+
+    def _of_results(self, n: int) -> Iterator[str]:
+        """Yield which results may not be shown, and what n is too small for."""
+        minimum = self.definition.min_reports
+        few = [row["text"] for row in self.questions(n) if not row["has_result"]]
+        if n < minimum:
+            yield f"No result is shown: a result needs at least {minimum:,} answers."
+        elif few:
+            yield (
+                f"A result needs at least {minimum:,} answers; the chance of fewer, and so of no result, is above "
+                f"{_percent(1 - SURE)} for {_listed(few)}."
+            )
+        if self.asked.n is None:
+            return
+        if n < self.least:
+            yield f"{self._shown}, {_SURELY}: {self._from(self.least)}."
+        if self.asked.difference is not None:
+            stage = replace(self.last, population=None)
+            needed = self.for_difference(stage, self.asked.difference)
+            yield f"{self._found}: {self._from(needed)}."
+
+    def _from(self, needed: int) -> str:
+        """Return from how many answers on something holds, in words."""
+        people = self.asked.population
+        more = (
+            ""
+            if people is None or needed <= people
+            else f", more than the {people:,} people can give"
+        )
+        return f"from {needed:,} answers on{more}"
 
     def _of_shares(self) -> Iterator[str]:
         guessed = [one for one in self.goals if one.guess is not None]
@@ -401,8 +532,8 @@ class _Planner:
             yield "What the known question takes from the reports of the form is in the step of the shared level."
         if any(figure.is_bound for figure in self.goals):
             yield (
-                "Corrected figures can need fewer reports: what is known of single reports, and what reports with a "
-                "question and the known one tell together, is left out."
+                "Corrected figures can need fewer reports than this: the plan leaves out that single reports may be "
+                "known to be random, and what reports that show a question and the known one tell."
             )
         without = [one.text for one in self.goals if one.attention is None or one.law is None]
         if without:
@@ -440,37 +571,56 @@ def _row(step: _Step, before: int | None) -> dict[str, Any]:
     }
 
 
-def _invited(steps: Sequence[_Step], asked: SurveyPlanFields) -> Iterator[dict[str, Any]]:
-    """Yield the people to invite, if not all of them answer."""
-    if asked.response_rate < 1:
-        last = steps[-1]
-        invited = Setting(response_rate=asked.response_rate).invited(last.n)
-        text = f"People to invite, if {_percent(asked.response_rate)} answer"
-        yield _row(_Step("invited", text, invited, last.at_most), last.n)
+def _invited(last: _Step, n: int, invited: int, rate: float) -> Iterator[dict[str, Any]]:
+    """Yield the people to invite for n reports, if not all of them answer."""
+    if rate < 1:
+        text = f"People to invite, if {_percent(rate)} answer"
+        yield _row(_Step("invited", text, invited, last.at_most), n)
+
+
+@dataclass(slots=True)
+class _Compared:
+    """Other strengths, and what is said about them."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def _strengths(
     planner: _Planner, margin: float, n: int, timer: Callable[[], float], progress: Progress | None
-) -> list[dict[str, Any]]:
-    """Return the reports at the next stronger and weaker protection; empty if some part has no such scale."""
-    definition, rows = planner.definition, []
-    if margin <= _SURE:
-        return []
+) -> _Compared:
+    """Return the reports at the next stronger and weaker protection; no rows if some part has no such scale."""
+    definition, found = planner.definition, _Compared()
+    if planner.is_of_all(margin):
+        found.notes.append("Other strengths are not compared if (almost) everybody answers.")
+        return found
+    others = {shift: _at_strength(definition, shift) for shift in (-1, 1)}
+    if not any(others.values()):
+        found.notes.append(
+            "Other strengths are compared only if every part has one level on the scale of the protection page."
+        )
+        return found
     for shift in (-1, 0, 1):
         if shift == 0:
-            rows.append(_strength(planner, definition, n, is_current=True))
+            found.rows.append(_strength(planner, definition, n, is_current=True))
             continue
-        other = _at_strength(definition, shift)
-        if other is not None:
-            rows.append(
-                _strength(
-                    planner,
-                    other,
-                    _moved(planner, other, margin, timer, progress),
-                    is_current=False,
-                )
-            )
-    return rows if len(rows) > 1 else []
+        other = others[shift]
+        if other is None:
+            continue
+        try:
+            moved = _moved(planner, other, margin, timer, progress)
+        except InvalidInput as refused:
+            if refused.problem is not Problem.OPTIMISER_LIMIT:
+                raise
+            which = "stronger" if shift < 0 else "weaker"
+            found.notes.append(f"The next {which} protection is left out: {_NO_TABLES}")
+            continue
+        found.rows.append(_strength(planner, other, moved, is_current=False))
+    if any(block.ceiling_cap is not None for block in definition.blocks):
+        found.notes.append(
+            "A ceiling in the file (ceiling_cap) stays the same at other strengths, which can then cost as much."
+        )
+    return found
 
 
 def _moved(
@@ -480,12 +630,19 @@ def _moved(
     timer: Callable[[], float],
     progress: Progress | None,
 ) -> int | None:
-    """Return the reports of a file at another strength; None if no number of them has the margin."""
+    """Return the reports of a file at another strength; None if no number of them has the margin.
+
+    Raises InvalidInput(optimiser_limit) if the search finds no tables that are small enough.
+    """
     try:
-        document = document_of(definition, timer, SEARCH_S / 2, progress)
-        # The questions alone are not needed for the last step.
-        return _Planner(definition, document, planner.asked, planner.group, {}).solved_for(margin)
-    except InvalidInput:
+        with _small_enough():
+            document = document_of(definition, timer, SEARCH_S / 2, progress)
+            # The questions alone are not needed for the last step.
+            other = _Planner(definition, document, planner.asked, planner.group, {})
+        return other.solved_for(margin)
+    except InvalidInput as refused:
+        if refused.problem is Problem.OPTIMISER_LIMIT:
+            raise
         return None
 
 

@@ -188,7 +188,9 @@ class SurveyPlanQuestion(Shape):
     margin_any: float | None = Field(description="The same for any true shares.")
     is_goal: bool = Field(description="False for joint tables, which the plan is not for.")
     is_corrected: bool
-    has_result: bool = Field(description="False with fewer reports than the minimum.")
+    has_result: bool = Field(
+        description="True if it has the minimum of reports with a chance of 95 % or more."
+    )
 
 
 class PlannedStrength(Shape):

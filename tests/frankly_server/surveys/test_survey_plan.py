@@ -2,20 +2,24 @@
 """The plan of a survey file: equal to the planner of forms, and every step of the ladder by its formula."""
 
 from decimal import Decimal
-from math import ceil, exp, sqrt
+from math import ceil, comb, exp, sqrt
 from typing import Any
 
 import pytest
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 from frankly_server.analysis.anchors import anchors_of
 from frankly_server.estimate.margins import normal_quantile
 from frankly_server.estimate.split_plan import reports_needed
 from frankly_server.forms import estimated_blocks
 from frankly_server.requests.plan import plan_json
+from frankly_server.surveys import planned_figures as planned_figures_module
+from frankly_server.surveys import survey_plan as survey_plan_module
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.surveys.plan_request import SurveyPlanFields
-from frankly_server.surveys.planned_figures import document_of
+from frankly_server.surveys.planned_figures import document_of, planned_figures
 from frankly_server.surveys.survey_plan import survey_plan, survey_plan_json
+from frankly_server.surveys.survey_templates import template
 
 from tests.contract.test_arms import FILE as WITH_ARMS
 
@@ -263,8 +267,8 @@ def test_a_result_needs_the_minimum_and_a_precise_correction() -> None:
     loose = plan(file(blocks=[block("ill", "4"), quarter]), margin=0.9)
     variance = 16 * warner(1, 0.25)
     assert loose["n"] == ceil(variance / 0.25**2)
-    (note,) = [n for n in plan(file(blocks=[block("ill", "4")]), n=10)["notes"] if "Fewer" in n]
-    assert "“ill?”" in note
+    (note,) = [n for n in plan(file(blocks=[block("ill", "4")]), n=10)["notes"] if "No result" in n]
+    assert note == "No result is shown: a result needs at least 20 answers."
 
 
 def arms(first: str, second: str, **fields: Any) -> dict[str, Any]:
@@ -289,6 +293,169 @@ def test_arms_have_their_share_of_the_reports() -> None:
     assert steps["difference"] == max(far["n"], steps["arms"])
     assert {row["arm"] for row in found["questions"]} == {"a", "b"}
     assert found["arms"] == 2
+
+
+def chance_of_fewer(n: int, chance: float, least: int) -> float:
+    return sum(comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(least))
+
+
+def test_every_result_is_shown_with_a_chance_of_95_percent() -> None:
+    """Both arms together have at least 20 answers: the binomial tails of 1/4 and 3/4 add to 5% at most."""
+    found = plan(arms("3", "3"), margin=0.9)
+    step = found["ladder"][-1]
+    assert step["step"] == "results"
+    assert step["text"] == "Enough answers for every result to be shown, with a chance of 95%"
+
+    def missing(n: int) -> float:
+        return chance_of_fewer(n, 0.25, 20) + chance_of_fewer(n, 0.75, 20)
+
+    assert missing(found["n"]) <= 0.05 < missing(found["n"] - 1)
+    assert all(row["has_result"] for row in found["questions"])
+    # As many as 20 are expected in arm a, but in half of all surveys there are fewer.
+    by_arm = {row["arm"]: row for row in plan(arms("3", "3"), n=84)["questions"]}
+    assert by_arm["a"]["reports"] >= 20
+    assert (by_arm["a"]["has_result"], by_arm["b"]["has_result"]) == (False, True)
+    (note,) = [
+        note for note in plan(arms("3", "3"), n=84)["notes"] if "at least 20 answers" in note
+    ]
+    assert "the chance of fewer, and so of no result, is above 5% for “ill? (arm a)”." in note
+
+
+def test_results_of_the_smallest_group_are_shown_with_a_chance_of_95_percent() -> None:
+    found = plan(file(blocks=[block("ill", "3"), block("well", "3")]), margin=0.9, group_share=0.2)
+    step = found["ladder"][-1]
+    assert "for every result in the smallest group to be shown" in step["text"]
+    n = found["n"]
+    # Both questions have the same reports, so that one tail counts.
+    assert chance_of_fewer(n, 0.2, 20) <= 0.05 < chance_of_fewer(n - 1, 0.2, 20)
+
+
+def test_results_of_a_form_need_every_part_of_it() -> None:
+    survey = file(form={"epsilon": "3", "questions": [question(q) for q in "abcd"]})
+    found = plan(survey, margin=0.9)
+    document = document_of(parse_value(survey), lambda: 0.0, 8.0)
+    shown = [float(share) for _, share in estimated_blocks(document)]
+
+    def missing(n: int) -> float:
+        return sum(chance_of_fewer(n, share, 20) for share in shown)
+
+    assert len(shown) == 4
+    assert list(ladder(found))[-1] == "results"
+    assert missing(found["n"]) <= 0.05 < missing(found["n"] - 1)
+
+
+def test_a_given_number_of_answers_is_the_only_one() -> None:
+    """The minimum and a difference raise no number of the ladder; notes say from which number on they hold."""
+    survey, asked = arms("3", "3"), {"response_rate": 0.5, "strengths": True, "difference": 0.1}
+    found = plan(survey, n=15, **asked)
+    assert list(ladder(found)) == ["clear", "protection", "arms", "invited"]
+    assert (found["n"], ladder(found)["arms"], ladder(found)["invited"]) == (15, 15, 30)
+    assert found["invited"] == 30
+    (current,) = [row for row in found["strengths"] if row["is_current"]]
+    assert (current["n"], current["invited"]) == (15, 30)
+    stronger, _, weaker = [row["n"] for row in found["strengths"]]
+    assert weaker < 15 < stronger
+    shown = plan(survey, margin=0.9)["n"]
+    assert (
+        f"Enough answers for every result to be shown, with a chance of 95%: from {shown} answers on."
+        in found["notes"]
+    )
+    (note,) = [note for note in found["notes"] if note.startswith("A difference of 10%")]
+    needed = plan(survey, margin=0.9, difference=0.1)["n"]
+    assert note.endswith(f"is found with 80%: from {needed:,} answers on.")
+
+
+def test_a_number_of_answers_has_a_margin_in_a_small_population() -> None:
+    found = plan(arms("1", "2"), n=10, population=10)
+    assert (found["n"], ladder(found)["population"]) == (10, 10)
+    assert "No result is shown: a result needs at least 20 answers." in found["notes"]
+    assert any(
+        note.endswith("answers on, more than the 10 people can give.") for note in found["notes"]
+    )
+
+
+def test_a_difference_is_that_between_the_arms_of_everybody() -> None:
+    asked = {"margin": 0.9, "difference": 0.05}
+    whole, grouped = (plan(arms("3", "3"), **asked, **more) for more in ({}, {"group_share": 0.2}))
+    assert grouped["n"] == whole["n"]
+    assert "between the arms is found with 80%" in whole["ladder"][-1]["text"]
+    assert "between the arms, among everybody, is found with 80%" in grouped["ladder"][-1]["text"]
+
+
+def test_a_ceiling_of_the_file_is_said_to_stay() -> None:
+    def notes(name: str) -> list[str]:
+        found = plan(parse_definition(template(name)), margin=0.1, strengths=True)
+        assert found["strengths"]
+        return [note for note in found["notes"] if "ceiling" in note]
+
+    assert notes("census") == [
+        "A ceiling in the file (ceiling_cap) stays the same at other strengths, which can then cost as much."
+    ]
+    assert notes("questionnaire") == []
+
+
+def too_large(*_: Any) -> Any:
+    raise InvalidInput(Problem.UNSUPPORTED, "too many joint answers", "targets")
+
+
+def test_a_search_without_a_small_table_names_the_survey(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(survey_plan_module, "planned_figures", too_large)
+    with pytest.raises(InvalidInput) as refused:
+        plan(BLOCKS, margin=0.1)
+    assert (refused.value.problem, refused.value.field) == (Problem.OPTIMISER_LIMIT, "survey")
+    assert "plan again when the computer has less to do" in str(refused.value)
+
+
+def test_questions_alone_are_left_out_if_no_small_table_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    survey = file(form={"epsilon": "2", "questions": [question(q) for q in "ab"]})
+    whole = plan(survey, margin=0.1)
+    monkeypatch.setattr(planned_figures_module, "part_table", too_large)
+    found = plan(survey, margin=0.1)
+    assert list(ladder(found)) == ["clear", "protection"]
+    assert found["n"] == whole["n"]
+    assert any(
+        note.startswith("What each question needs alone is left out") for note in found["notes"]
+    )
+
+
+def test_another_strength_without_a_small_table_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def figures(definition: SurveyDefinition, *rest: Any) -> Any:
+        return (
+            too_large()
+            if definition.blocks[0].epsilon == "0.5"
+            else planned_figures(definition, *rest)
+        )
+
+    monkeypatch.setattr(survey_plan_module, "planned_figures", figures)
+    found = plan(BLOCKS, margin=0.1, strengths=True)
+    assert [row["epsilon"] for row in found["strengths"]] == [["1"], ["1.5"]]
+    assert any(
+        note.startswith("The next stronger protection is left out") for note in found["notes"]
+    )
+
+
+@pytest.mark.parametrize(("survey", "asked", "field", "said"), [
+    ({}, {"margin": 1e-6, "population": 10}, "margin", "even if all 10 people answer, the margin is"),
+    ({"min_reports": 500}, {"margin": 0.5, "population": 90}, "population",
+     "from 500 answers on, and only 90 people can answer: plan a number of answers instead of a margin, or lower"),
+])  # fmt: skip
+def test_few_people_are_refused_with_a_way_out(
+    survey: dict[str, Any], asked: dict[str, Any], field: str, said: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        plan(BLOCKS | survey, **asked)
+    assert refused.value.field == field
+    assert said in str(refused.value)
+
+
+def test_a_difference_that_few_people_cannot_show_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="give a larger difference") as refused:
+        plan(arms("3", "3"), margin=0.5, difference=0.05, population=1_000)
+    assert refused.value.field == "difference"
 
 
 def test_arms_are_corrected_by_the_item_of_each() -> None:
@@ -333,7 +500,7 @@ BLOCKS = file(blocks=[block("ill", "1")])
         (BLOCKS, {"n": 100, "population": 50}, "counts_invalid", "n"),
         (BLOCKS, {"margin": 0.1, "population": 1}, "field_type", "population"),
         (BLOCKS, {"margin": 0.05, "population": 500}, "unsupported", "margin"),
-        (BLOCKS, {"margin": 0.5, "population": 10}, "unsupported", "population"),
+        (BLOCKS, {"margin": 0.9, "population": 10}, "unsupported", "population"),
         (BLOCKS, {"margin": 0.1, "level": 0.3}, "confidence_range", "level"),
         (BLOCKS, {"margin": 0.1, "response_rate": 0}, "field_type", "response_rate"),
         (BLOCKS, {"margin": 0.1, "random": 0.1}, "unsupported", "random"),

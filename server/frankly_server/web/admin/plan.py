@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Page of a draft that plans it: how many people, and what each of its wishes costs in respondents."""
 
+import re
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 
 from apiflask import APIBlueprint
@@ -25,6 +26,7 @@ _WHOLE: Final = ("n", "population")
 _FIELDS: Final = (*_PERCENT, *_WHOLE, "level", "shares")
 _DEFAULTS: Final = {"margin": "5", "level": "95"}
 _LONGEST: Final = 40
+_NUMBER: Final = re.compile(r"[0-9]+(?:[.,][0-9]+)?|[.,][0-9]+")
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -73,19 +75,19 @@ def _asked(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _percent(text: str, name: str) -> Decimal:
-    """Return a percentage as a share."""
-    try:
-        number = Decimal(text.strip().removesuffix("%").strip().replace(",", "."))
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if len(text) > _LONGEST or not number.is_finite():
+    """Return a percentage as a share. Raises InvalidInput with the field."""
+    number = text.strip().removesuffix("%").strip()
+    # Without exponents: a huge one is a number that Decimal reads but cannot divide.
+    if len(text) > _LONGEST or not _NUMBER.fullmatch(number):
         raise InvalidInput(Problem.FIELD_TYPE, "write a number such as 5 or 2.5", name)
-    return number / 100
+    return Decimal(number.replace(",", ".")) / 100
 
 
 def _smallest(text: str) -> Decimal:
     """Return the smallest of the groups' shares, which sum to 100; one alone is that of the smallest."""
     shares = [_percent(one, "group_share") for one in text.replace(";", " ").split()]
+    if not shares:
+        raise InvalidInput(Problem.FIELD_TYPE, "write a number such as 5 or 2.5", "group_share")
     if len(shares) > 1 and sum(shares) != 1:
         raise InvalidInput(
             Problem.PRIOR_SUM,
