@@ -99,6 +99,11 @@ class TokenRule:
         return frozenset(name for name, rule in rules.items() if rule.kind == "invite")
 
     @property
+    def is_mixed(self) -> bool:
+        """True if some sources have invites and the others blind tokens of an issuer."""
+        return 0 < len(self.invites) < len(self.rules)
+
+    @property
     def weakest(self) -> str:
         """The kind that protects least: "invite" if any token is one, otherwise "rsa-pss"."""
         return "invite" if self.invites else "rsa-pss"

@@ -359,8 +359,17 @@ def nothing_else(told: Told) -> None:
 
 
 def invited(told: Told) -> None:
-    assert told.document.token is not None
-    assert told.document.token.kind == "invite"
+    assert kinds_of_tokens(told) == {"invite"}
+
+
+def invited_some(told: Told) -> None:
+    assert kinds_of_tokens(told) == {"invite", "rsa-pss"}
+
+
+def kinds_of_tokens(told: Told) -> set[str]:
+    """Return the kinds of the tokens that people can have, of all sources."""
+    rule = told.document.token
+    return set() if rule is None else {one.kind for one in (rule.rules.values() or [rule])}
 
 
 _FIGURES = r"can become (\d+)% sure at most, never certain\. Someone who was 5% sure can become (\d+)% sure at most\. "
@@ -381,6 +390,7 @@ PATTERNS: tuple[tuple[str, Callable[..., None]], ...] = (
     (r"From the result nobody can be sure of your other answers, not even those who ask\.", unsure),
     (r"The result may still make someone almost sure of an answer\.", nearly),
     (r"Whoever invited you can tell which result is yours\.", invited),
+    (r"Whoever gave you a survey code can recognise your result\.", invited_some),
     (
         r"A result fits the answers that it comes from most often\.",
         fitting,
@@ -418,9 +428,9 @@ def require_label(told: Told) -> None:
     assert ("answers are sent as you give them" in said) == (strata > 1)
     assert ("Your answer to" in said) == (strata == 1)
     assert ("One item" in said) == (told.document.instructed is not None)
-    assert ("invited you" in said) == (
-        told.document.token is not None and told.document.token.kind == "invite"
-    )
+    kinds = kinds_of_tokens(told)
+    assert ("invited you" in said) == (kinds == {"invite"})
+    assert ("a survey code" in said) == (len(kinds) > 1)
     beliefs = [
         text for text in explanation.overall if "“" not in text and "A result fits " not in text
     ]

@@ -31,7 +31,7 @@ from frankly_protocol.report import MAX_TOKEN
 from tests.frankly_protocol.audit.definitions import needed, table
 from tests.frankly_protocol.audit.leakage import Ratio, Rows
 from tests.frankly_protocol.audit.worlds import Source
-from tests.frankly_sdk.labels import require_label
+from tests.frankly_sdk.labels import kinds_of_tokens, require_label
 from tests.frankly_sdk.told import Told
 from tests.narrowing import present
 
@@ -630,6 +630,15 @@ def _no_number(told: Told, *_: object) -> None:
     """The check of a sentence that states no number, which its pattern makes sure of."""
 
 
+def _of_kinds(*kinds: str) -> Check:
+    """Return the check of a sentence on the tokens that holds for people with any of the kinds."""
+
+    def check(told: Told) -> None:
+        assert kinds_of_tokens(told) == set(kinds)
+
+    return check
+
+
 def _alone(bound: str) -> str:
     return (
         rf"From this alone(|, given your public answers|, for readers who ignore your public answers), {bound}\. "
@@ -799,8 +808,12 @@ REPORT: tuple[tuple[str, Check], ...] = (
         r"answer at random; it changes nothing about how your answers are sent\.",
         asked_again,
     ),
-    (r"Your invitation is sent with the report, unchanged\.\D*", _no_number),
-    (r"Your token is sent with the report, unchanged\.\D*", _no_number),
+    (r"Your invitation is sent with the report, unchanged\.\D*", _of_kinds("invite")),
+    (r"Your token is sent with the report, unchanged\.\D*", _of_kinds("rsa-pss")),
+    (
+        r"Your invitation or token is sent with the report, unchanged\. If it is a code \D* If it was signed \D*",
+        _of_kinds("invite", "rsa-pss"),
+    ),
     (r"“Given your public answers” means: \D*", _no_number),
     (r"Signed by: (?:[0-9a-f]{16}(?:, )?)+\. A signature says \D*", _no_number),
     (r"Whoever runs the server can see your network address\D*", _no_number),
@@ -882,6 +895,8 @@ def require_complete(told: Told, lines: Sequence[str]) -> None:
     assert told_shares == len(known_shares(told))
     for _, source in known_shares(told):
         assert any(f"({source})" in line for line in lines)
+    tokens = [line for line in lines if " is sent with the report, unchanged. " in line]
+    assert len(tokens) == bool(document.token)
     repeated = [line for line in lines if "is asked a second time" in line]
     assert [line[1 : line.index("”")] for line in repeated] == repeated_questions(told)
     for block, told_block in zip(document.blocks, told.explanation.blocks, strict=True):

@@ -4,7 +4,9 @@
 import json
 from dataclasses import replace
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
+from random import Random
 
 import pytest
 from frankly_protocol.audit import ceiling
@@ -21,8 +23,20 @@ from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
 
 from tests.frankly_protocol.asked import form
-from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
+from tests.frankly_protocol.audit.worlds import agreement
+from tests.frankly_protocol.every_kind import form_block
+from tests.frankly_protocol.samples import (
+    PUBLISHER,
+    at,
+    ldp_block,
+    lip_block,
+    question,
+    survey,
+    with_item,
+)
+from tests.frankly_protocol.sourced import SOURCED
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, payable_survey
+from tests.frankly_sdk.labels import MOST_WORDS
 from tests.narrowing import dense_of
 
 
@@ -188,7 +202,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
             TokenRule("invite"),
             "The person who handed it out can tell from it which random result is yours.",
         ),
-        (TokenRule("rsa-pss", "A" * 64), "it does not show whom it was given to."),
+        (TokenRule("rsa-pss", "A" * 64), "so it does not show whom it was given to."),
     ],
 )
 def test_a_token_is_listed_as_sent(rule: TokenRule, phrase: str) -> None:
@@ -197,6 +211,37 @@ def test_a_token_is_listed_as_sent(rule: TokenRule, phrase: str) -> None:
     assert explanation.report_template.endswith(',"strata":{},"token":"your token"}')
     without = explain(survey(ldp_block()))
     assert "with that as it is" not in str(without)
+
+
+def test_people_of_mixed_sources_are_told_what_holds_for_each() -> None:
+    """Some have invites and some blind tokens, and nobody knows beforehand who reads."""
+    mixed, only = SOURCED.token, replace(SOURCED, token=TokenRule("invite"))
+    assert mixed is not None
+    blind = dict.fromkeys(mixed.rules, mixed.rules["panel"])
+    invites = dict.fromkeys(mixed.rules, mixed.rules["class"])
+    told = {
+        name: explain(replace(SOURCED, token=replace(mixed, rules=rules)))
+        for name, rules in (("mixed", mixed.rules), ("blind", blind), ("invites", invites))
+    }
+    said = str(told["mixed"])
+    assert "Whoever gave you a survey code can recognise your result." in told["mixed"].summary
+    assert "If it was signed without being seen, it does not show whom" in said
+    for words in ("Whoever invited you", "Your invitation is sent", "Your token is sent"):
+        assert words not in said
+    assert told["invites"].summary == explain(only).summary
+    assert "Whoever invited you can tell which result is yours." in told["invites"].summary
+    assert "Your token is sent with the report" in str(told["blind"])
+    assert "code" not in " ".join(told["blind"].summary)
+
+
+def test_the_longest_label_has_as_many_words_as_one_may_have() -> None:
+    forms = (agreement(Random(seed), (2, 2, 2)) for seed in count())
+    few = next(form for form in forms if form.questions_drawn[1] < 3)
+    drawn = replace(form_block(few), asks_drawn=True)
+    document = replace(survey(drawn), strata=SOURCED.strata, token=SOURCED.token)
+    summary = explain(with_item(document)).summary
+    assert len(summary) == 9  # only plain answers have a sentence more, and fewer words together
+    assert sum(len(text.split()) for text in summary) == MOST_WORDS
 
 
 def test_public_answers_are_listed_as_leaving_in_clear() -> None:

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import count, cycle
 from math import floor
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from frankly_protocol.mechanisms import (
     DenseMechanism,
     ProductMechanism,
 )
+from frankly_protocol.tokens import TokenRule
 from frankly_sdk import Policy, PolicyRefused
 
 from tests.frankly_protocol.audit.definitions import needed
@@ -84,6 +86,20 @@ def in_an_arm(told: Told) -> Told:
     return replace(told, document=whole.views["a"])
 
 
+def of_two_sources(told: Told) -> Told:
+    """Return the same, where the first public answer decides whether a token is an invite or blind."""
+    first = told.document.strata[0]
+    kinds = cycle((TokenRule("invite"), TokenRule("rsa-pss", "A" * 64)))
+    rules = {choice.id: rule for choice, rule in zip(first.choices, kinds, strict=False)}
+    rule = TokenRule("sources", question=first.id, rules=rules)
+    return replace(told, document=replace(told.document, token=rule))
+
+
+def with_sources() -> Told:
+    """Return a random document with public answers whose tokens are of two kinds."""
+    return of_two_sources(next(one for one in map(Told.of, count()) if one.document.strata))
+
+
 def pairs(answers: int, **levels: tuple[int, int]) -> Claim:
     """Return the claim of some pairs: `x1z0` is the level of answer 1 against answer 0."""
     rows = [tuple(levels.get(f"x{x}z{z}") for z in range(answers)) for x in range(answers)]
@@ -137,6 +153,7 @@ MADE: list[Callable[[], Told]] = [
     lambda: told_of(DenseMechanism(4, ((16, 0), (16, 0), (0, 16)))),
     lambda: told_of(DenseMechanism(4, ((12, 4), (12, 4), (4, 12), (4, 12))), sizes=(2, 2)),
     lambda: in_an_arm(told_of(DenseMechanism(4, ((12, 4), (4, 12))))),
+    with_sources,
     *ONE_SIDED,
 ]
 
@@ -225,6 +242,14 @@ FAULTS: dict[str, tuple[str, Any]] = {
         _of_another("guess_of_all", "guess"),
     ),
     "anchors unsaid": ("frankly_protocol.explanation.explain._anchors", lambda *_: ()),
+    "blind tokens as invites": (
+        "frankly_protocol.explanation.catalogue.Texts.say",
+        _of_another("invite_some", "invite"),
+    ),
+    "people with blind tokens told that they were invited": (
+        "frankly_protocol.explanation.catalogue.Texts.say",
+        _of_another("invited_some", "invited"),
+    ),
     "an anchor of another question": (
         "frankly_protocol.explanation.explain._anchors",
         _anchors_of_others,

@@ -3,11 +3,11 @@
 
 import { isPlain } from "./fits.js";
 import { guess as guessOf, isUnchanged } from "./guesses.js";
-import { beliefs, consequences, questionName, summary } from "./label.js";
+import { beliefs, consequences, invitesOf, questionName, summary } from "./label.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
 import { ONE, rational } from "./rational.js";
 import { lnUp, percent, times } from "./shown.js";
-import { drawnArm, hasInvites, openQuestions, questionsOf, reportLength, textOfReport } from "./survey.js";
+import { drawnArm, openQuestions, questionsOf, reportLength, textOfReport } from "./survey.js";
 import { asksNumber, groupsOf } from "./ways.js";
 import { Texts, learn, requireTexts } from "./words.js";
 
@@ -43,7 +43,7 @@ export function explain(
       survey.instructed && say("instructed", { question: survey.instructed.text[chosen] }),
       survey.arms && survey.arm && say("arms", { n: survey.arms.arms.length, arm: survey.arm }),
       ...anchors.map(({ text, anchor }) => say(anchor?.repeats ? "repeated" : "anchor", { question: text[chosen], source: anchor?.source })),
-      survey.token && say(hasInvites(survey) ? "invite" : "rsa-pss"),
+      survey.token && say({ all: "invite", some: "invite_some", none: "rsa-pss" }[invitesOf(survey)]),
     ],
     questions: blocks.map((block) => block.words),
     limits: [blocks.length && wholeReport(survey, level, t).join("\n")],

@@ -4,7 +4,7 @@
 import { isUnchanged } from "./guesses.js";
 import { fitsOf, isPlain, isRandom } from "./fits.js";
 import { ceilDiv, compare, rational } from "./rational.js";
-import { hasInvites, openQuestions, questionsOf } from "./survey.js";
+import { openQuestions, questionsOf } from "./survey.js";
 import { groupsOf } from "./ways.js";
 
 /**
@@ -24,6 +24,12 @@ const isBounded = (/** @type {ReportLevel} */ { answers: { odds, delta } }) => c
 
 /** Return the questions whose answers decide whether another question is skipped. */
 export const sourcesOf = (/** @type {Survey} */ survey) => questionsOf(survey).flatMap(({ ask_if: rule }) => rule?.question ?? []);
+
+/** Return which sources have invites of the survey's server: whoever hands one out can recognise the report. A survey without sources is one. */
+export function invitesOf(/** @type {Pick<Survey, "token">} */ { token }) {
+  const kinds = new Set(Object.values(token?.rules ?? { token }).map((rule) => rule?.kind === "invite"));
+  return kinds.size > 1 ? "some" : kinds.has(true) ? "all" : "none";
+}
 
 /** Return the host to which reports are sent, with its port unless that is the usual one. */
 export const hostOf = (/** @type {Survey} */ { collectUrl }) => new URL(collectUrl).host;
@@ -52,7 +58,7 @@ export function summary(/** @type {Survey} */ survey, /** @type {ReportLevel} */
   const { blocks, strata, instructed } = survey, say = (/** @type {string} */ name, values = {}) => t.say("label", name, values);
   const random = blocks.map(({ mechanism }) => isRandom(mechanism)), hasPlain = random.includes(false) || told.some(({ fit }) => isPlain(fit));
   const n = blocks.reduce((all, block) => all + numberAsked(block), openQuestions(survey).length), hasOpen = hasPlain || openQuestions(survey).length > 0;
-  const isMost = blocks.some(({ ask }) => ask) || sourcesOf(survey).length > 0;
+  const isMost = blocks.some(({ ask }) => ask) || sourcesOf(survey).length > 0, invites = invitesOf(survey);
   return [
     say(isMost ? "asked_most" : "asked", { n, minutes: Math.ceil((n * SECONDS) / 60), host: hostOf(survey) }),
     ...(hasPlain ? [say("as_is")] : []),
@@ -61,7 +67,7 @@ export function summary(/** @type {Survey} */ survey, /** @type {ReportLevel} */
     ...(random.includes(true) ? [
       say(hasOpen ? "mixed_rest" : "mixed"), ...picked(survey, say), say(!isBounded(level) ? "nearly" : hasOpen ? "unsure_rest" : "unsure"),
     ] : []),
-    ...(hasInvites(survey) ? [say("invited")] : []),
+    ...(invites === "none" ? [] : [say(invites === "all" ? "invited" : "invited_some")]),
     say("address"),
   ];
 }

@@ -37,9 +37,6 @@ export const questionsOf = (/** @type {{blocks: Block[]}} */ { blocks }) => bloc
 /** Return the questions that are asked in the clear: the public ones and the instructed item. @returns {Question[]} */
 export const openQuestions = (/** @type {Pick<Survey, "strata" | "instructed">} */ { strata, instructed }) => (instructed ? [...strata, instructed] : strata);
 
-/** Return true if some token is an invite of the survey's server: whoever hands it out can recognise the report. */
-export const hasInvites = (/** @type {Pick<Survey, "token">} */ { token }) => Object.values(token?.rules ?? { token }).some((rule) => rule?.kind === "invite");
-
 /** Return true if the device draws what it asks before it asks anything. */
 export const isDrawn = (/** @type {Pick<Survey, "arms" | "blocks">} */ { arms, blocks }) => Boolean(arms) || blocks.some(({ ask }) => ask);
 

@@ -140,7 +140,7 @@ def _necessity(facts: Facts) -> list[tuple[Cell, ...]]:
             "Access, rectification, erasure, objection",
             "Not offered for a sent report: "
             + (
-                "only the invitation links it to a person."
+                "only an invitation can link it to a person."
                 if facts.is_invited
                 else "it is not linked to anybody, and a respondent cannot prove that one is theirs."
             ),

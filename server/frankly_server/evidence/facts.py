@@ -74,8 +74,16 @@ class Facts:
 
     @property
     def is_invited(self) -> bool:
-        """True if each report carries an invitation, which links it to whom it was handed out."""
+        """True if reports carry an invitation, which links them to whom it was handed out.
+
+        With sources, those of some may carry blind tokens instead; then is_mixed is True too.
+        """
         return self.document.token is not None and bool(self.document.token.invites)
+
+    @property
+    def is_mixed(self) -> bool:
+        """True if some sources have invitations and the others blind tokens."""
+        return self.document.token is not None and self.document.token.is_mixed
 
     @property
     def is_witnessed(self) -> bool:

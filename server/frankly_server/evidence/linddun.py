@@ -33,12 +33,18 @@ def linddun(facts: Facts) -> FolderPart:
 def rows(facts: Facts) -> list[tuple[Cell, ...]]:
     """Return one row per type, in the order of the name."""
     document, state = facts.document, facts.state
-    token = {
+    carried = {
         None: "No token is sent.",
         "invite": "The invitation is sent with the report: whoever handed it out and reads arriving reports can "
         "tell whose randomised symbols they are.",
         "rsa-pss": "The token was signed blindly: it does not show whom it was given to.",
     }[document.token.weakest if document.token else None]
+    if facts.is_mixed:
+        carried = (
+            "An invitation or a token is sent with the report. Whoever handed out an invitation and reads arriving "
+            "reports can tell whose randomised symbols they are; a token that was signed blindly does not show whom "
+            "it was given to."
+        )
     groups = (
         f"Public answers put each report into one of {facts.cells} groups; small groups can single people out. "
         if document.strata
@@ -64,7 +70,7 @@ def rows(facts: Facts) -> list[tuple[Cell, ...]]:
             "Reports of one person are linked with each other or with other data.",
             "A report has a random id; address, user agent, order and a time finer than the release's are not stored. "
             "One randomised value per block, respondent and version, also after crashes.",
-            f"{token} Until its release, a report's row shows its order of arrival in PostgreSQL.",
+            f"{carried} Until its release, a report's row shows its order of arrival in PostgreSQL.",
             "T1, T2, T15; spec 7.4; privacy.md",
         ),
         (
@@ -79,7 +85,7 @@ def rows(facts: Facts) -> list[tuple[Cell, ...]]:
             TYPES[2],
             "A person can be held to what they answered.",
             f"{answers_words(facts)} A respondent cannot prove which report is theirs.",
-            "With the invitation a report can be attributed"
+            "With an invitation a report can be attributed"
             + (
                 f"; it shows the answers of {shown}."
                 if (shown := facts.unchanged)
@@ -114,7 +120,7 @@ def rows(facts: Facts) -> list[tuple[Cell, ...]]:
             f"Before sending, a device shows questions, probabilities, level, cost and the bytes. {own}",
             "A sent answer cannot be withdrawn, corrected or shown to its author"
             + (
-                ". Only the invitation links it to a person."
+                ". Only an invitation can link it to a person."
                 if facts.is_invited
                 else ", because it is not linked to anybody."
             ),

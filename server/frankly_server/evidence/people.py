@@ -26,6 +26,11 @@ _INVITED: Final = (
     "Once sent, your answer cannot be withdrawn or changed. Your invitation is sent with it: whoever handed it out "
     "and reads arriving reports can tell which random result is yours."
 )
+_INVITED_SOME: Final = (
+    "Once sent, your answer cannot be withdrawn or changed. Your invitation or token is sent with it. If it is a code "
+    "that the makers of this survey gave out, whoever handed it out and reads arriving reports can tell which random "
+    "result is yours. If it was signed without being seen, it does not show whom it was given to."
+)
 
 
 def consent(facts: Facts) -> FolderPart:
@@ -48,7 +53,7 @@ def consent(facts: Facts) -> FolderPart:
             *([_public(facts)] if document.strata else []),
             *([_ITEM] if document.instructed else []),
             answers_words(facts),
-            _INVITED if facts.is_invited else NO_WITHDRAWAL,
+            _withdrawal(facts),
             "I can stop at any time before I send.",
             Open("name and contact of the controller, purpose, and whom to ask"),
             "I agree to take part.",
@@ -105,7 +110,7 @@ def participants(facts: Facts) -> FolderPart:
             Heading("Who sees what"),
             Grid(("Who", "Sees"), _seen(facts)),
             Heading("What cannot be undone, and what this does not protect from"),
-            _INVITED if facts.is_invited else NO_WITHDRAWAL,
+            _withdrawal(facts),
             "Your network address is visible to the server's operator, unless your app uses a relay. Whoever controls "
             "your device sees everything on it. Nobody can prevent that somebody forces you to answer.",
             Heading("How long it is kept"),
@@ -137,6 +142,13 @@ def bounds_words(facts: Facts) -> list[str]:
             f"{given} the whole report, {belief} by at most {bound_words(secret.odds)}, {condition}."
         )
     return [*lines, answers_words(facts)]
+
+
+def _withdrawal(facts: Facts) -> str:
+    """Return that nothing can be withdrawn, and who can tell which report is whose."""
+    if facts.is_mixed:
+        return _INVITED_SOME
+    return _INVITED if facts.is_invited else NO_WITHDRAWAL
 
 
 def _seen(facts: Facts) -> list[tuple[Cell, ...]]:

@@ -25,7 +25,8 @@ class Sheet:
 
     arm : its name and its chance, "" without arms. public : questions whose answers are sent as given.
     randomised : all others. item : the text of an instructed item, of which only whether it was passed
-    is sent; "" without one. is_invited : True if whoever invites can tell which report is whose.
+    is sent; "" without one. is_invited : True if whoever made an invitation can tell which
+    report has it; people of other sources may have blind tokens.
     results : sentences, in English.
     """
 

@@ -26,6 +26,7 @@ from frankly_protocol.mechanisms import (
     columns,
 )
 from frankly_protocol.report import Report
+from frankly_protocol.tokens import TokenRule
 
 _MAX_TABLE = 64  # largest number of chances to list; larger tables are in the signed document
 _NEVER = Fraction(1, 1 << 24)
@@ -154,7 +155,7 @@ def explain(
             *([say("instructed", question=item.question.text[chosen])] if item else []),
             *_arms(document, words),
             *_anchors(document, chosen, words),
-            *([say(document.token.weakest)] if document.token else []),
+            *([say(_token(document.token))] if document.token else []),
         ],
         "questions": [block.words for block in blocks],
         "limits": ["\n".join(whole_report(document, level, words))] if blocks else [],
@@ -357,6 +358,11 @@ def _symbol(symbol: Symbol, texts: Texts) -> str:
 def _public(document: SurveyDocument, language: str, texts: Texts) -> str:
     questions = "; ".join(question.text[language] for question in document.strata)
     return texts.say("public_answers", questions=questions)
+
+
+def _token(rule: TokenRule) -> str:
+    """Return the name of the sentence on the token; one of mixed sources holds for people of each."""
+    return "invite_some" if rule.is_mixed else rule.weakest
 
 
 def _arms(document: SurveyDocument, texts: Texts) -> Iterator[str]:

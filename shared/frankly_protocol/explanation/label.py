@@ -71,7 +71,7 @@ def summary(
         rest = "unsure_rest" if has_open else "unsure"
         yield say(rest if _is_bounded(level) else "nearly")
     if document.token and document.token.invites:
-        yield say("invited")
+        yield say("invited_some" if document.token.is_mixed else "invited")
     yield say("address")
 
 

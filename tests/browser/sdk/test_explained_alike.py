@@ -28,10 +28,12 @@ from tests.frankly_protocol.asked import AGE, DRUGS, SIGNS_ALWAYS, asked, form
 from tests.frankly_protocol.audit.definitions import LARGE_FORMS
 from tests.frankly_protocol.every_kind import form_block
 from tests.frankly_protocol.samples import armed, ldp_block, question, survey
+from tests.frankly_protocol.sourced import SOURCED
 from tests.frankly_sdk.fakes import payable_survey
 from tests.frankly_sdk.test_explained_levels import ONE_SIDED
 from tests.frankly_sdk.texts import BAD as BAD_TEXTS
 from tests.frankly_sdk.told import Told
+from tests.narrowing import present
 
 pytestmark = pytest.mark.usefixtures("shared_page")
 EXPLAIN = program("explain")
@@ -49,6 +51,7 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
         replace(survey(), token=rule)
         for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
     ]
+    surveys += SOURCES_OF_KINDS
     surveys += [*PERMUTED, *reports.documents(17, 30)]
     # Documents whose explanation is compared with the law of their reports.
     surveys += [Told.of(seed).document for seed in range(60)]
@@ -119,6 +122,7 @@ def test_surveys_are_explained_in_the_same_words_in_every_language(
         replace(survey(), strata=(_region(),), consent={"en": "Please {ratio}."}),
         replace(survey(), token=TokenRule("invite")),
         replace(survey(), token=TokenRule("rsa-pss", "A" * 64)),
+        *SOURCES_OF_KINDS,
         *PERMUTED,
         *INSTRUCTED,
         *ANCHORED,
@@ -228,4 +232,10 @@ ANCHORED = [
     )
 ]
 _ALONE = replace(survey(ldp_block()), instructed=CHECK)
+_MIXED = present(SOURCED.token)
+SOURCES_OF_KINDS = [
+    replace(SOURCED, token=replace(_MIXED, rules=dict.fromkeys(_MIXED.rules, rule)))
+    for rule in (_MIXED.rules["list"], _MIXED.rules["panel"])
+] + [SOURCED]
+"""Invites of all sources, blind tokens of all, and of some."""
 INSTRUCTED = [_ALONE, replace(_ALONE, strata=(_region(),), token=TokenRule("invite"))]

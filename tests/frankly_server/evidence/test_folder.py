@@ -26,6 +26,7 @@ from frankly_server.evidence.folder import contents
 from frankly_server.evidence.linddun import TYPES
 from frankly_server.requests.verify import verify_json
 
+from tests.frankly_protocol.sourced import SOURCED
 from tests.frankly_server.evidence.conftest import HOSTILE
 from tests.frankly_server.web.site import Site
 from tests.refusals import refusal
@@ -260,6 +261,24 @@ def test_an_invitation_is_named_where_reports_are_said_not_to_be_linked(facts: F
         text = files[name].decode()
         assert "whoever handed it out and reads arriving reports can tell" in text
     assert "whose randomised symbols they are" in files["linddun.md"].decode()
+
+
+def test_the_evidence_of_mixed_sources_holds_for_people_of_each(facts: Facts) -> None:
+    """Those with a blind token must not read that somebody can tell which report is theirs."""
+    document = replace(facts.document, strata=SOURCED.strata, token=SOURCED.token)
+    files = contents(replace(facts, document=document))
+    assert not any(b"not linked to anybody" in data for data in files.values())
+    for name in ("consent.md", "participants.md"):
+        text = files[name].decode()
+        assert (
+            "If it is a code that the makers of this survey gave out, whoever handed it out" in text
+        )
+        assert "it does not show whom it was given to" in text
+        assert "Your invitation is sent" not in text
+    linddun = files["linddun.md"].decode()
+    assert "Whoever handed out an invitation" in linddun
+    assert "signed blindly does not show whom it was given to" in linddun
+    assert "only an invitation can link it to a person" in files["dpia.md"].decode()
 
 
 def test_linddun_has_a_row_for_each_of_the_seven_types(facts: Facts) -> None:
