@@ -150,6 +150,7 @@ def _reports() -> None:
         _column("spent", sa.Boolean, used),
         _column("settled", sa.Boolean, "rewritten since it was spent", server_default=sa.false()),
         _column("source", _NAME, "the source that it is for; empty without", server_default=""),
+        _column("revoked", sa.Boolean, "never valid again", server_default=sa.false()),
         sqlite_with_rowid=False,
     )
     op.create_table(

@@ -11,7 +11,7 @@ from frankly_protocol.clock import Clock
 
 from frankly_server.accounts import Accounts, Passkeys, Passwords, SecondFactors
 from frankly_server.intake import Intake, Invites, Releasing
-from frankly_server.intake.buckets import Buckets
+from frankly_server.intake.throttle import Throttle
 from frankly_server.keys import Access, Keyring
 from frankly_server.keys.idempotency import IdempotentRequests
 from frankly_server.log import LogService
@@ -56,7 +56,7 @@ class Services:
         self.access = Access(database, clock)
         self.idempotency = IdempotentRequests(database, clock)
         self.surveys = Surveys(settings, database, self.keys, clock)
-        self.intake = Intake(database, clock, Buckets.of_rate(settings.source_rate_per_s))
+        self.intake = Intake(database, clock, Throttle(settings.source_rate_per_s))
         self.log = LogService(database, self.keys, clock)
         self.invites = Invites(database)
         self.accounts = Accounts(database, clock, passwords)

@@ -125,7 +125,8 @@ class Settings(BaseSettings):
         le=1e6,
         allow_inf_nan=False,
         description="reports per second from one source of a survey, such as a panel, by process; bursts of 10 s; "
-        "0.01 is 36 in an hour, one at a time",
+        "0.01 is 36 in an hour, one at a time. With a low rate, whoever holds unused tokens of a source can find out "
+        "that others of it have just answered",
     )
     key_rate_per_s: float = Field(
         default=20,

@@ -41,17 +41,6 @@ class TooEarly(InvalidInput):
         self.retry_after_s = ceil((opens - now).total_seconds())
 
 
-class TooManyOfSource(InvalidInput):
-    """One source sends too many reports; the same report may be sent after `retry_after_s` seconds."""
-
-    def __init__(self, retry_after_s: int) -> None:
-        super().__init__(
-            Problem.TOO_MANY,
-            f"too many reports of this source: send the same one in {retry_after_s} s, not earlier",
-        )
-        self.retry_after_s = retry_after_s
-
-
 @dataclass(frozen=True, slots=True)
 class Admission:
     """Admission rules of one document, computed once, because documents never change.
@@ -168,11 +157,6 @@ class Admitted:
 
     row: ReportRow
     spend: Spend | None = None
-
-    @property
-    def source(self) -> str:
-        """The source of the report, "" without sources."""
-        return "" if self.spend is None else self.spend.source
 
 
 class Admissions:

@@ -5,8 +5,7 @@ A later release counts it (`releasing`).
 """
 
 import json
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,9 +15,9 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.intake.admission import Admissions, Admitted, TooManyOfSource, refusal_of
-from frankly_server.intake.buckets import Buckets
+from frankly_server.intake.admission import Admissions, Admitted, refusal_of
 from frankly_server.intake.refusals import Refusals
+from frankly_server.intake.throttle import Throttle
 from frankly_server.intake.tokens import spend_all
 from frankly_server.store import Database, ReportRow, StoreUnavailable
 
@@ -37,18 +36,11 @@ Result = Outcome | InvalidInput
 class Intake:
     """Service that stores reports of published surveys. Safe to share between threads.
 
-    throttle : limits the reports of each source; None for no limit. monotonic : its clock, in seconds.
+    throttle : limits the reports of each source; None for no limit.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        clock: Clock,
-        throttle: Buckets | None = None,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._database, self._clock = database, clock
-        self._throttle, self._monotonic = throttle, monotonic
+    def __init__(self, database: Database, clock: Clock, throttle: Throttle | None = None) -> None:
+        self._database, self._clock, self._throttle = database, clock, throttle
         self._admissions = Admissions(database)
         self._refusals = Refusals(database)
 
@@ -107,12 +99,11 @@ class Intake:
 
     def _results(self, survey_id: str, reports: Iterable[Any]) -> list[Result]:
         now = self._clock.now()
-        admissions = [
-            self._throttled(survey_id, self._admissions.admit(survey_id, report, now))
-            for report in reports
-        ]
+        admissions = [self._admissions.admit(survey_id, report, now) for report in reports]
         admitted = [admission for admission in admissions if isinstance(admission, Admitted)]
-        stored = iter(record(self._database, survey_id, admitted) if admitted else ())
+        stored = iter(
+            record(self._database, survey_id, admitted, self._throttle) if admitted else ()
+        )
         results = [
             admission if isinstance(admission, InvalidInput) else next(stored)
             for admission in admissions
@@ -120,15 +111,6 @@ class Intake:
         if refused := [result for result in results if isinstance(result, InvalidInput)]:
             self._count(survey_id, now, refused)
         return results
-
-    def _throttled(
-        self, survey_id: str, admitted: Admitted | InvalidInput
-    ) -> Admitted | InvalidInput:
-        """Return the report, or its refusal if its source has sent too many."""
-        if isinstance(admitted, InvalidInput) or not admitted.source or self._throttle is None:
-            return admitted
-        level = self._throttle.take(f"{survey_id} {admitted.source}", self._monotonic())
-        return TooManyOfSource(level.retry_after_s) if level.wait_s > 0 else admitted
 
     def _count(self, survey_id: str, now: datetime, refused: Sequence[InvalidInput]) -> None:
         """Count refusals of a published survey."""
@@ -139,7 +121,9 @@ class Intake:
                 self._refusals.add(survey_id, now.date().isoformat(), refused)
 
 
-def record(database: Database, survey: str, admitted: Sequence[Admitted]) -> list[Result]:
+def record(
+    database: Database, survey: str, admitted: Sequence[Admitted], throttle: Throttle | None = None
+) -> list[Result]:
     """Store a survey's reports as pending and mark their tokens as spent.
 
     Returns one result per report, in their order, after the commit. Raises StoreUnavailable.
@@ -147,7 +131,7 @@ def record(database: Database, survey: str, admitted: Sequence[Admitted]) -> lis
     first: dict[str, Admitted] = {}
     for report in admitted:
         first.setdefault(report.row.id, report)
-    new, refused = _insert(database, survey, list(first.values()))
+    new, refused = _insert(database, survey, list(first.values()), throttle)
     stored = dict[str, ReportRow]()
     if not_inserted := first.keys() - new:
         with database.reading("stored before") as tx:
@@ -170,7 +154,7 @@ def record(database: Database, survey: str, admitted: Sequence[Admitted]) -> lis
 
 
 def _insert(
-    database: Database, survey: str, reports: Sequence[Admitted]
+    database: Database, survey: str, reports: Sequence[Admitted], throttle: Throttle | None
 ) -> tuple[set[str], dict[str, InvalidInput]]:
     """Insert reports with different ids; return the ids that are new, and refusals of tokens."""
     rows = [report.row for report in reports]
@@ -182,6 +166,9 @@ def _insert(
         # until this transaction ends, then fails because its id exists, and touches no token.
         new = tx.reports.add(rows)
         refused = spend_all(tx, survey, [(i, spend) for i, spend in spends if i in new])
+        if throttle is not None:
+            fresh = [(i, spend) for i, spend in spends if i in new and i not in refused]
+            refused |= throttle.refuse(tx, survey, fresh)
         tx.reports.take_back(survey, list(refused))
         return new, refused
 

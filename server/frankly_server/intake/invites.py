@@ -18,7 +18,7 @@ MAX_INVITES = 100_000  # a request creates them in memory and inserts them in on
 
 @dataclass(frozen=True, slots=True)
 class InviteCounts:
-    """The numbers of invites of a survey or a source: made and not revoked, and used."""
+    """The numbers of invites of a survey or a source: made, revoked or not, and used."""
 
     made: int
     used: int

@@ -28,6 +28,11 @@ class Spend:
     invited: bool
     source: str = ""
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """Hash and source: a token counts for its own source only."""
+        return self.hash, self.source
+
 
 @dataclass(frozen=True, slots=True)
 class TokenCheck:
@@ -86,25 +91,25 @@ def spend_all(
     """
     if not spends:
         return {}
-    owners: dict[str, str] = {}
+    owners: dict[tuple[str, str], str] = {}
     for report_id, spend in spends:
-        owners.setdefault(spend.hash, report_id)
-    # An invite must already be in the table. A token of an external issuer is verified by its
-    # signature and gets its row now.
-    fresh = tx.tokens.spend(survey, _hashes(spends, invited=True))
-    fresh |= tx.tokens.spend_new(survey, _hashes(spends, invited=False))
+        owners.setdefault(spend.key, report_id)
+    # An invite must already be in the table, for its source. A token of an external issuer is
+    # verified by its signature and gets its row now.
+    fresh = tx.tokens.spend(survey, {spend.key for _, spend in spends if spend.invited})
+    new: dict[str, str] = {}
+    for _, spend in spends:
+        if not spend.invited:
+            new.setdefault(spend.hash, spend.source)
+    fresh |= {(one, new[one]) for one in tx.tokens.spend_new(survey, new)}
     refused = [
-        (i, spend) for i, spend in spends if spend.hash not in fresh or owners[spend.hash] != i
+        (i, spend) for i, spend in spends if spend.key not in fresh or owners[spend.key] != i
     ]
     if not refused:
         return {}  # the common case, without further queries
     hashes = {spend.hash for _, spend in refused}
     own, foreign = tx.tokens.known(survey, hashes), tx.tokens.of_other_surveys(survey, hashes)
     return {report_id: _refusal(spend, own, foreign) for report_id, spend in refused}
-
-
-def _hashes(spends: Sequence[tuple[str, Spend]], *, invited: bool) -> list[tuple[str, str]]:
-    return [(spend.hash, spend.source) for _, spend in spends if spend.invited == invited]
 
 
 def _refusal(spend: Spend, own: Mapping[str, str], foreign: set[str]) -> InvalidInput:

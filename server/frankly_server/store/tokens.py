@@ -5,7 +5,7 @@ On PostgreSQL the next release rewrites the rows of spent tokens (`releases`). U
 position in the table may reveal when its token was spent.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Boolean, ColumnElement, String, Table, case, false, func, select, update
 
@@ -23,6 +23,7 @@ tokens = Table(
     ),
     column("settled", Boolean, "rewritten since it was spent", server_default=false()),
     column("source", String(64), "the source that it is for; empty without", server_default=""),
+    column("revoked", Boolean, "never valid again", server_default=false()),
     sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 
@@ -41,33 +42,44 @@ class TokensTable(TableAccess):
         ]
         self._insert_all(tokens, rows)
 
-    def spend(self, survey: str, sources: Iterable[tuple[str, str]]) -> set[str]:
-        """Mark tokens as spent; return the hashes of those that existed, were unspent and of their source.
+    def spend(self, survey: str, keys: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Mark tokens as spent; return those that existed, were unspent and not revoked.
 
-        sources : hash and source of each token.
+        keys : hash and source of each token.
         """
-        spent = set()
+        spent = set[tuple[str, str]]()
         # One by one in sorted order: a single UPDATE takes row locks in no fixed order, and two
         # requests with the same tokens could deadlock.
-        for token_hash, source in sorted(set(sources)):
+        for token_hash, source in sorted(set(keys)):
             unspent = (
                 (tokens.c.survey == survey)
                 & (tokens.c.hash == token_hash)
                 & tokens.c.spent.is_(False)
+                & tokens.c.revoked.is_(False)
                 & (tokens.c.source == source)
             )
-            change = update(tokens).where(unspent).values(spent=True).returning(tokens.c.hash)
-            spent |= set(self._connection.scalars(change))
+            change = update(tokens).where(unspent).values(spent=True)
+            if self._connection.execute(change).rowcount:
+                spent.add((token_hash, source))
         return spent
 
-    def spend_new(self, survey: str, sources: Iterable[tuple[str, str]]) -> set[str]:
-        """Insert verified tokens of an external issuer as spent; sources : hash and source of each.
+    def give_back(self, survey: str, hashes: Iterable[str]) -> None:
+        """Undo what `spend` did in this transaction."""
+        own = (tokens.c.survey == survey) & tokens.c.hash.in_(sorted(hashes))
+        self._connection.execute(update(tokens).where(own).values(spent=False))
+
+    def forget(self, survey: str, hashes: Iterable[str]) -> None:
+        """Undo what `spend_new` did in this transaction."""
+        self._delete(tokens, (tokens.c.survey == survey) & tokens.c.hash.in_(sorted(hashes)))
+
+    def spend_new(self, survey: str, sources: Mapping[str, str]) -> set[str]:
+        """Insert verified tokens of an external issuer as spent; sources : source of each hash.
 
         Returns the hashes that were new.
         """
         rows = [
             {"survey": survey, "hash": token_hash, "spent": True, "source": source}
-            for token_hash, source in sorted(dict(sources).items())
+            for token_hash, source in sorted(sources.items())
         ]
         return set(add_new(*driver_of(self._connection), tokens, rows, "hash"))
 
@@ -83,16 +95,20 @@ class TokensTable(TableAccess):
         return {source: (int(made), int(used)) for source, made, used in rows}
 
     def revoke(self, survey: str, token_hash: str | None, source: str = "") -> int:
-        """Delete an unspent token, or every unspent one of a survey or a source; return how many there were."""
+        """Revoke an unspent token, or every unspent one of a survey or a source; return how many there were.
+
+        The rows stay: their number must not tell which were unspent.
+        """
         condition = (tokens.c.survey == survey) & tokens.c.spent.is_(False)
         if token_hash is not None:
             condition &= tokens.c.hash == token_hash
         if source:
             condition &= tokens.c.source == source
-        return self._delete(tokens, condition)
+        change = update(tokens).where(condition & tokens.c.revoked.is_(False)).values(revoked=True)
+        return self._connection.execute(change).rowcount
 
     def known(self, survey: str, hashes: Iterable[str]) -> dict[str, str]:
-        """Return the source of each hash that belongs to this survey, spent or not."""
+        """Return the source of each hash that belongs to this survey and is not revoked, spent or not."""
         return self._among(hashes, tokens.c.survey == survey)
 
     def of_other_surveys(self, survey: str, hashes: Iterable[str]) -> set[str]:
@@ -101,5 +117,6 @@ class TokensTable(TableAccess):
 
     def _among(self, hashes: Iterable[str], condition: ColumnElement[bool]) -> dict[str, str]:
         query = select(tokens.c.hash, tokens.c.source)
-        rows = self._connection.execute(query.where(condition, tokens.c.hash.in_(list(hashes))))
+        valid = tokens.c.revoked.is_(False) & tokens.c.hash.in_(list(hashes))
+        rows = self._connection.execute(query.where(condition, valid))
         return dict(map(tuple, rows))

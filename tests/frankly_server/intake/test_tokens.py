@@ -24,9 +24,8 @@ from frankly_protocol.trust.tokens import (
     token_message,
 )
 from frankly_server.intake import Intake, invites
-from frankly_server.intake.admission import TooManyOfSource
-from frankly_server.intake.buckets import Buckets
 from frankly_server.intake.invites import InviteCounts, Invites
+from frankly_server.intake.throttle import Throttle, TooManyOfSource
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import NOW, ldp_block, question, survey
@@ -205,7 +204,7 @@ def test_nothing_stored_links_a_token_to_a_report(database: Database, intake: In
                     hashlib.sha256(_raw(token)).hexdigest()[:16] in table_text for token in tokens
                 )
         columns = set(connection.exec_driver_sql("SELECT * FROM tokens").keys())
-    assert columns == {"survey", "hash", "spent", "settled", "source"}
+    assert columns == {"survey", "hash", "spent", "settled", "source", "revoked"}
 
 
 BAD_KEYS: list[Callable[[], str]] = [
@@ -271,10 +270,14 @@ def with_sources() -> SurveyDocument:
     return replace(document, strata=(question("came", *rules),), token=rule)
 
 
-def send_from(intake: Intake, document: SurveyDocument, source: str, token: str | None) -> str:
+def sent_from(document: SurveyDocument, source: str, token: str | None) -> bytes:
     sent = replace(report(document, 0), token=token, strata={"came": source})
+    return sent.to_bytes(document.report_length)
+
+
+def send_from(intake: Intake, document: SurveyDocument, source: str, token: str | None) -> str:
     try:
-        return intake.accept(SURVEY, sent.to_bytes(document.report_length)).status
+        return intake.accept(SURVEY, sent_from(document, source, token)).status
     except InvalidInput as refused:
         return refused.code
 
@@ -318,25 +321,77 @@ def test_invites_are_made_and_revoked_by_source(database: Database) -> None:
     for source, n in (("class", 2), ("list", 3)):
         service.make(SURVEY, n, source=source)
     service.revoke(SURVEY, None, source="list")
-    assert service.counts(SURVEY) == {"class": InviteCounts(2, 0)}
+    assert service.counts(SURVEY) == {"class": InviteCounts(2, 0), "list": InviteCounts(3, 0)}
     put(database, with_rule(INVITE, OTHER))
     assert refusal(InvalidInput, service.make, OTHER, 1, source="class").code == "field_unknown"
 
 
 def test_reports_of_one_source_wait_while_those_of_others_are_stored(database: Database) -> None:
     document, now = put(database, with_sources()), [0.0]
-    intake = Intake(database, FixedClock(NOW), Buckets(0.5, 2), lambda: now[0])
+    intake = Intake(database, FixedClock(NOW), Throttle(0.2, lambda: now[0]))
     tokens = {name: Invites(database).make(SURVEY, 4, source=name) for name in ("class", "list")}
     assert [send_from(intake, document, "class", one) for one in tokens["class"][:3]] == [
         *("accepted", "accepted", "too_many")
     ]
     assert send_from(intake, document, "list", tokens["list"][0]) == "accepted"
-    sent = replace(report(document, 0), token=tokens["class"][2], strata={"came": "class"})
-    held = refusal(TooManyOfSource, intake.accept, SURVEY, sent.to_bytes(document.report_length))
-    assert held.retry_after_s == 2
-    now[0] = 2.0
-    assert send_from(intake, document, "class", tokens["class"][2]) == "accepted"
-    assert kept(database) == (4, 4)
+    held = sent_from(document, "class", tokens["class"][2])
+    for at in (0.0, 1.0, 4.9):
+        now[0] = at
+        # The same wait whenever others of the source have answered.
+        assert refusal(TooManyOfSource, intake.accept, SURVEY, held).retry_after_s == 5
+        # Nobody without a token sees that the source is at its limit, or uses it up.
+        assert send_from(intake, document, "class", encode_token(b"0" * 32)) == "token_invalid"
+        assert send_from(intake, document, "class", tokens["class"][0]) == "token_spent"
+    first = replace(report(document, 1, report_id="1" * 32), token=tokens["class"][3])
+    now[0] = 5.0
+    body = replace(first, strata={"came": "class"}).to_bytes(document.report_length)
+    assert intake.accept(SURVEY, body).status == "accepted"
+    assert intake.accept(SURVEY, body).status == "duplicate"
+    assert refusal(TooManyOfSource, intake.accept, SURVEY, held).retry_after_s == 5
+    now[0] = 10.0
+    assert intake.accept(SURVEY, held).status == "accepted"
+    assert kept(database) == (5, 5)
+
+
+def test_a_blind_token_that_had_to_wait_is_still_good(database: Database) -> None:
+    document, now = put(database, with_sources()), [0.0]
+    intake = Intake(database, FixedClock(NOW), Throttle(0.1, lambda: now[0]))
+    first, second = (sent_from(document, "panel", issued()) for _ in range(2))
+    assert intake.accept(SURVEY, first).status == "accepted"
+    assert refusal(TooManyOfSource, intake.accept, SURVEY, second).code == "too_many"
+    assert kept(database) == (1, 1)
+    now[0] = 10.0
+    assert intake.accept(SURVEY, second).status == "accepted"
+    assert kept(database) == (2, 2)
+
+
+def test_in_a_batch_too_a_token_counts_for_its_own_source_only(
+    database: Database, intake: Intake
+) -> None:
+    """Whichever comes first: the report of another source does not take the place of the right one."""
+    document = put(database, with_sources())
+    for sources in (("list", "class"), ("class", "list"), ("panel", "class")):
+        (token,) = Invites(database).make(SURVEY, 1, source="class")
+        results = intake.accept_batch(SURVEY, [sent_from(document, one, token) for one in sources])
+        codes = [getattr(one, "status", None) or getattr(one, "code", None) for one in results]
+        wrong = "token_invalid" if "panel" in sources else "token_foreign"
+        assert dict(zip(sources, codes, strict=True)) == {
+            "class": "accepted",
+            next(one for one in sources if one != "class"): wrong,
+        }
+    with database.engine.connect() as connection:
+        strata = connection.exec_driver_sql("SELECT DISTINCT strata FROM reports").scalars().all()
+    assert strata == ['{"came":"class"}']
+
+
+def test_revoking_does_not_tell_how_many_were_used(database: Database, intake: Intake) -> None:
+    document, service = put(database, with_sources()), Invites(database)
+    used, unused = service.make(SURVEY, 2, source="class")
+    assert send_from(intake, document, "class", used) == "accepted"
+    service.revoke(SURVEY, None, source="class")
+    assert service.counts(SURVEY) == {"class": InviteCounts(2, 1)}
+    assert send_from(intake, document, "class", unused) == "token_invalid"
+    assert send_from(intake, document, "class", used) == "token_spent"
 
 
 def test_a_release_keeps_the_sources_of_spent_tokens(database: Database, intake: Intake) -> None:

@@ -27,11 +27,11 @@ def test_values_are_stored_unchanged(database: Database) -> None:
             tx.releases.release(
                 SURVEY, sent_row.document, 1, "2026-06-02T00:00:00Z", is_over=lambda: False
             )
-        assert tx.tokens.spend_new(SURVEY, [("22" * 32, ""), ("5c" * 32, "panel")]) == {
+        assert tx.tokens.spend_new(SURVEY, {"22" * 32: "", "5c" * 32: "panel"}) == {
             "22" * 32,
             "5c" * 32,
         }
-        assert tx.tokens.spend_new(SURVEY, [("22" * 32, ""), ("00" * 32, "")]) == {"00" * 32}
+        assert tx.tokens.spend_new(SURVEY, {"22" * 32: "", "00" * 32: ""}) == {"00" * 32}
     with database.reading("look") as tx:
         assert sorted(stored(tx, SURVEY), key=lambda sent_row: sent_row.id) == sent_rows
     assert spent(database) == 3

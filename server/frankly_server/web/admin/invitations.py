@@ -117,7 +117,9 @@ class _Row:
 def _rows(services: Services, survey: OpenedSurvey) -> list[_Row]:
     """Return the numbers of invitations, one row for each source of the newest version.
 
-    How many are used is a band, because an exact number would show when a person answers.
+    How many are used is a band, because an exact number would show when a person answers; of a source,
+    which can be a few people, none and a few are not told apart. Tokens of earlier versions have a
+    row of their own.
     """
     versions = services.surveys.versions(survey.id)
     rule = versions[-1].token if versions else None
@@ -125,18 +127,29 @@ def _rows(services: Services, survey: OpenedSurvey) -> list[_Row]:
         total = services.invites.total(survey.id)
         return [_Row("", "", total.made, band(total.used))]
     counts = services.invites.counts(survey.id)
+    gone = [one for name, one in counts.items() if name not in rule.rules]
     question, language = versions[-1].open_questions[rule.question], versions[-1].languages[0]
-    none = InviteCounts(0, 0)
-    return [
+    rows = [
         _Row(
             choice.id,
             choice.label[language],
-            (found := counts.get(choice.id, none)).made,
-            band(found.used),
+            counts.get(choice.id, _NONE).made,
+            _used(counts.get(choice.id, _NONE).used),
             choice.id in rule.invites,
         )
         for choice in question.choices
     ]
+    if gone:
+        made, used = sum(one.made for one in gone), sum(one.used for one in gone)
+        rows.append(_Row("", "of earlier versions", made, _used(used)))
+    return rows
+
+
+_NONE: Final = InviteCounts(0, 0)
+
+
+def _used(n: int) -> str:
+    return band(max(n, 1))
 
 
 def _source() -> str:

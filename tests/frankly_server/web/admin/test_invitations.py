@@ -110,14 +110,14 @@ def test_revoked_invitations_open_nothing(office: Office, desk: tuple[FlaskClien
     )
     # The same answer for one that was used or revoked: it must not tell whether somebody has answered.
     assert send(client, revoke, code=one["code"]).status_code == 303
-    used = office.services.invites.total(survey).used
+    total = office.services.invites.total(survey)
     assert send(client, revoke, all="yes").status_code == 303
     assert (
         report(office, address, 51, encode_token(token_of_code(other["code"], survey))).status_code
         == 401
     )
-    # Used ones stay, so that none of them can be used again.
-    assert office.services.invites.total(survey).made == used
+    # All stay: fewer would tell which had been used.
+    assert office.services.invites.total(survey) == total
 
 
 BAD = [
@@ -159,3 +159,30 @@ def test_making_and_revoking_are_on_the_audit_trail(
     send(client, f"{address}/invitations/revoke", all="yes")
     actions = [event.action for event in office.services.accounts.trail("main")[:2]]
     assert actions == ["invitations revoked", "invitations made: 2"]
+
+
+def test_sources_are_made_on_the_page_and_have_invitations_of_their_own(
+    office: Office, desk: tuple[FlaskClient, str]
+) -> None:
+    client, address = desk
+    survey = address.rpartition("/")[2]
+    about = {"title-en": "Invited", "languages": "en", "min_reports": "10", "invited": "yes"}
+    for names, words in (("One", "two or more"), ("Same\nSame", "choice"), ("a\n" * 300, "choice")):
+        refused = send(client, f"{address}/text", **about, sources=names)
+        assert refused.status_code == 422, names
+        assert 'id="sources-error"' in refused.text
+        assert words in refused.text
+    given = send(client, f"{address}/text", **about, sources="Panel A\nClass 7b")
+    assert given.status_code == 303
+    finish_job(office.services, survey)
+    rule = office.services.surveys.versions(survey)[-1].token
+    assert rule is not None
+    assert rule.invites == {"panel-a", "class-7b"}
+    refused = send(client, f"{address}/invitations", count="3", format="csv")
+    assert (refused.status_code, "name the source" in refused.text) == (422, True)
+    table = send(client, f"{address}/invitations", count="3", format="csv", source="class-7b").text
+    assert table.count("&source=class-7b&invite=") == 3
+    page = client.get(f"{address}/invitations").text
+    # Of a source, none and a few are not told apart.
+    assert page.count('<td data-th="Used">fewer than 10</td>') >= 2
+    assert "of earlier versions" in page
