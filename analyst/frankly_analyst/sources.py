@@ -26,7 +26,7 @@ class Source:
     p: float | None = field(
         metadata={
             "description": "One-sided p-value of the test that it has no more of them than all other sources "
-            "together; null if there is only one source, or if items of versions differ."
+            "together; null if there is only one source, or if versions have different items or anchors."
         }
     )
     flagged: bool = field(
@@ -44,10 +44,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The sources of a survey. question : the public question whose choices they are."""
+    """The sources of a survey. question : the public question whose choices they are.
+
+    others : ids of the sources of which too little is known.
+    """
 
     question: str
     sources: tuple[Source, ...]
+    others: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any] | None) -> Self | None:
@@ -56,7 +60,7 @@ class Sources:
             return None
         names = [item.name for item in fields(Source)]
         read = (Source(**{name: one[name] for name in names}) for one in value["sources"])
-        return cls(value["question"], tuple(read))
+        return cls(value["question"], tuple(read), tuple(value["others"]))
 
     @property
     def flagged(self) -> tuple[str, ...]:

@@ -241,6 +241,12 @@ BAD_FILES = {
         "no public question",
     ),
     "a key of nobody": ("{panel: ", "{nobody: ", "tokens.keys.nobody", "no choice of came"),
+    "one key for two": (
+        "keys: {",
+        f"keys: {{list: {spki(ISSUER)}, ",
+        "tokens.keys.list",
+        "each needs its own",
+    ),
     "a bad key": (spki(ISSUER), "A" * 80, "tokens.keys.panel", "2048 to 4096 bits"),
     "another kind": ("kind: sources", "kind: invite", "tokens", "leave it out with another kind"),
     "a key outside": (

@@ -73,6 +73,9 @@ def _of_all_days(table: Table, request: Request) -> list[Group]:
             "by",
         )
     sources = tuple(source for source in table.sources if by in groupings(source.document))
+    if any(sources_of(source.document) == by for source in sources):
+        # Where the source was an answer like any other, anybody could name any.
+        sources = tuple(source for source in sources if sources_of(source.document) == by)
     if any(_is_arm(source, by) for source in sources):
         sources = _alike(sources)
         known[by] = {name: None for one in sources for name in groupings(one.document)[by]}
@@ -97,6 +100,11 @@ def groupings(document: SurveyDocument) -> dict[str, tuple[str, ...]]:
     return {q.id: tuple(choice.id for choice in q.choices) for q in cell_questions(document)} | (
         {} if arms is None or arm is None else {arms.id: (arm,)}
     )
+
+
+def sources_of(document: SurveyDocument) -> str | None:
+    """Return the public question whose choices are sources with tokens of their own (spec 3.11), or None."""
+    return None if document.token is None else document.token.question
 
 
 def _alike(sources: Sequence[Received]) -> tuple[Received, ...]:

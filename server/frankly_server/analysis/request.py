@@ -28,6 +28,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
 
 from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
+from frankly_server.estimate.denial import checked_denial
 from frankly_server.estimate.margins import DEFAULT, require_level
 
 VERSION: Final = "version"
@@ -148,18 +149,7 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 }
 
 
-def _denial(value: Any, name: str) -> float:
-    """Return a share from 0 to below 1. Raises InvalidInput(field_type)."""
-    share = REQUEST.number(value, name)
-    # 1 − denial divides, so a number below 1 that rounds to 1 is refused too.
-    if share < 0 or float(share) >= 1:
-        raise InvalidInput(
-            Problem.FIELD_TYPE, "the share is from 0 to below 1: for 20% use 0.2", name
-        )
-    return float(share)
-
-
-_READERS_BY_NAME: Final[Mapping[str, Callable[[Any, str], Any]]] = {"denial": _denial}
+_READERS_BY_NAME: Final[Mapping[str, Callable[[Any, str], Any]]] = {"denial": checked_denial}
 
 
 def _field(name: str, value: Any) -> Any:

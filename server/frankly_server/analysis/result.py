@@ -23,7 +23,6 @@ from frankly_server.analysis.comparing import comparisons
 from frankly_server.analysis.completion import Shares, completions_json
 from frankly_server.analysis.contrasts import Sample
 from frankly_server.analysis.counted_document import Blocks, CellCounts, Key, Received
-from frankly_server.analysis.denial import denied
 from frankly_server.analysis.groups import Group, groups_of
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.periods import ALL_TIME
@@ -39,6 +38,7 @@ from frankly_server.analysis.rows import (
 )
 from frankly_server.analysis.sources import sources_json
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, is_share, tables
+from frankly_server.estimate.denial import denied
 from frankly_server.forms import counted_blocks
 from frankly_server.store import Layout
 

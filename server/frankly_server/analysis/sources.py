@@ -4,8 +4,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from frankly_protocol.documents import SurveyDocument
+
 from frankly_server.analysis.counted_document import Received
-from frankly_server.analysis.groups import Group, groupings
+from frankly_server.analysis.groups import Group, groupings, sources_of
 from frankly_server.analysis.random_answers import attention_of
 from frankly_server.analysis.request import Request
 from frankly_server.estimate.margins import normal_quantile
@@ -17,38 +19,46 @@ def sources_json(documents: Sequence[Received], request: Request) -> dict[str, A
     """Return how many people of each source answer at random; None unless estimates are by source.
 
     Of the versions whose sources the request groups by, and which have an instructed item or anchors. A
-    source with fewer reports than the minimum, of which nothing is shown, has no part in it. The tests
-    are None if only one is left, or if items of versions differ.
+    source with fewer reports than the minimum, of which nothing is shown, has no part in it; `others`
+    are the ids of those. The tests are None if only one is left, or if versions have different items
+    or anchors: sources that answered different versions would then differ by what these ask.
     """
-    own = [
-        one
-        for one in documents
-        if one.document.token is not None
-        and one.document.token.question is not None
-        and one.document.token.question == request.by
-    ]
-    if not own or request.is_dated:
+    own = [one for one in documents if sources_of(one.document) == request.by]
+    if request.by is None or not own or request.is_dated:
         return None
-    question = str(request.by)
     # Those of the newest version that have sources have the last word, as for all groups.
     groups = [
-        Group({question: choice}, tuple(own), question, choice)
-        for choice in groupings(own[-1].document)[question]
+        Group({request.by: choice}, tuple(own), request.by, choice)
+        for choice in groupings(own[-1].document)[request.by]
     ]
     found = [(group, attention_of(group, request)) for group in groups]
     told = [(group, one) for group, one in found if one is not None]
     if not told:
         return None
-    tests = source_tests([one for _, one in told])
+    alike = len({_asks(one.document) for one in own}) == 1
+    tests = source_tests([one for _, one in told]) if alike else None
     z = normal_quantile(request.level)
     return {
-        "question": question,
+        "question": request.by,
         "level": LEVEL,
         "sources": [
             _source(group, one, z, None if tests is None else tests[i], len(told))
             for i, (group, one) in enumerate(told)
         ],
+        "others": [group.choice for group, one in found if one is None],
     }
+
+
+def _asks(document: SurveyDocument) -> str:
+    """Return the item and the anchors of a document as text: what tells who answers at random."""
+    item = document.instructed
+    anchors = {
+        block.id: [one.to_json() for one in block.questions]
+        for view in document.versions
+        for block in view.blocks
+        if any(one.anchor is not None for one in block.questions)
+    }
+    return repr((None if item is None else item.to_json(), sorted(anchors.items())))
 
 
 def _source(

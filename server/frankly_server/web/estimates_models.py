@@ -249,6 +249,9 @@ class SourcesTested(Shape):
     question: str = Field(description="The public question whose choices are the sources.")
     level: float
     sources: list[SourceAnswers]
+    others: list[str] = Field(
+        description="Ids of the sources of which too little is known: they have no part in the tests."
+    )
 
 
 class SurveyEstimates(_shape_of(EstimatesRequest, "targets", "simultaneous")):  # type: ignore[misc]

@@ -127,24 +127,39 @@ def sources_words(found: Mapping[str, Any] | None, names: Mapping[str, str]) -> 
     sources = [] if found is None else found["sources"]
     if len(sources) < 2 or any(one["p"] is None for one in sources):
         return []
-    said = [
-        f"{names.get(one['source'], one['source'])}: about {percent(one['random'])} of the people answer at random "
-        f"({percent(one['random_low'])} to {percent(one['random_high'])})"
-        + (
-            f", more than chance explains beside the other sources ({p_text(one['p'])}). Ask how its people were "
-            "found before you use its answers."
-            if one["flagged"]
-            else "."
-        )
-        for one in sources
-    ]
+    said = [f"{_named(one['source'], names)}: {_answering(one)}" for one in sources]
     if not any(one["flagged"] for one in sources):
-        said.append("No source is flagged: none has more random answers than chance can explain.")
+        said.append("The test has flagged none of these sources.")
+    if found is not None and found["others"]:
+        said += [f"{_named(one, names)}: too little is known." for one in found["others"]]
     return [
         *said,
         "Only people or programs that answer at random are seen like this. Forged answers that look like those of "
         "other people are not.",
     ]
+
+
+def _named(source: str, names: Mapping[str, str]) -> str:
+    return names.get(source, source)
+
+
+def _answering(source: Mapping[str, Any]) -> str:
+    share, low, high = source["random"], source["random_low"], source["random_high"]
+    if low >= 1:
+        about = "more seems to be wrong than if all of its people answered at random"
+    elif not 0 <= share <= 1:
+        about = (
+            f"the share of people who answer at random is estimated as {percent(share)} ({percent(low)} to "
+            f"{percent(high)}), which chance can put outside 0 to 100%"
+        )
+    else:
+        about = f"about {percent(share)} of the people answer at random ({percent(low)} to {percent(high)})"
+    if not source["flagged"]:
+        return f"{about}."
+    return (
+        f"{about}, more than chance explains beside the other sources ({p_text(source['p'])}). Ask how its people "
+        "were found before you use its answers."
+    )
 
 
 def _sizes(arms: Sequence[Mapping[str, Any]], p: float | None) -> str:
