@@ -38,6 +38,7 @@ INVENTED: Final[Mapping[str, Mapping[str, tuple[float, ...]]]] = {
     "customer": {"reason": (0.29, 0.18, 0.13, 0.06, 0.12, 0.09, 0.07, 0.06)},
     "opinion": {"vote": (0.24, 0.22, 0.19, 0.14, 0.12, 0.09)},
     "student": {"grade": (0.28, 0.47, 0.25), "cheated": (0.73, 0.27)},
+    "validation": {"fined": (0.71, 0.23, 0.06)},
     "attributes": {"housing": (0.44, 0.56), "children": (0.58, 0.42)},
     "census": {"sector": (0.41, 0.34, 0.25), "income": (0.66, 0.34)},
 }

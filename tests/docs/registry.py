@@ -75,6 +75,8 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
         "tests/frankly_server/surveys/test_file_schema.py"
     ),
     ("docs/survey_file.md", "name: cash"): _run("tests/frankly_server/surveys/test_file_schema.py"),
+    ("docs/do_people_answer.md", "name: fines"): _run("tests/docs/test_do_people_answer.py"),
+    ("docs/do_people_answer.md", 'echo \'{"choices"'): _run("tests/docs/test_do_people_answer.py"),
     ("docs/admin.md", "blocks:"): _run("tests/frankly_server/surveys/test_anchors.py"),
     ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protection.py"),
     ("docs/admin.md", "FRANKLY_WEBHOOK_HOSTS="): _run(_HERE),

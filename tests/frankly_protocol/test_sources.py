@@ -53,6 +53,9 @@ def test_who_hands_out_an_invitation_is_named_if_any_source_has_one() -> None:
     assert (TokenRule("invite").invites, TokenRule("invite").weakest) == ({""}, "invite")
     blind = TokenRule("sources", question="came", rules={"panel": rule.rules["panel"]})
     assert (blind.invites, blind.weakest) == (frozenset(), "rsa-pss")
+    invites = TokenRule("sources", question="came", rules={"list": TokenRule("invite")})
+    alone = (TokenRule("invite"), rule.rules["panel"])
+    assert [one.is_mixed for one in (rule, blind, invites, *alone)] == [True, *[False] * 4]
 
 
 def test_a_report_has_the_length_of_the_longest_token() -> None:

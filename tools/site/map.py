@@ -234,6 +234,10 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "frankly_server.estimate.figures:sampling_factors",
         ),
         ("the margin of a planned survey", "frankly_server.estimate.planner:Plan.margins"),
+        (
+            "the reports with which every planned result is shown",
+            "frankly_server.estimate.sure_counts:sure_reports",
+        ),
         ("how a plan of two arms is answered", "frankly_server.requests.split:split_json"),
         (
             "the power of the test that compares two arms",

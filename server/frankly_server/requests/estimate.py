@@ -12,6 +12,7 @@ from frankly_protocol.schema import REQUEST
 from pydantic import Strict
 
 from frankly_server import rational
+from frankly_server.estimate.denial import checked_denial, denied
 from frankly_server.estimate.estimator import estimate
 from frankly_server.estimate.inputs import Tally
 from frankly_server.estimate.sets import SetCounts
@@ -30,13 +31,21 @@ def estimate_json(obj: Any) -> dict[str, Any]:
     params as in a document, with counts {"n", "pairs"} for sets (pairs[x][z]: number of reports
     with both) and a list in row-major order for a product. Optional: design_prior (null, counts or
     decimals), targets ("shares" or rows), population (null or N), census (default false), level
-    (default 0.95), beta (default 0.01). Out: `Estimate.to_json`.
+    (default 0.95), beta (default 0.01), denial (a share from 0 to below 1, for shares only). Out:
+    `Estimate.to_json`; with a denial also denied, a list of {denied_estimate, denied_high} for each
+    share, by its score interval: `estimate.denial`.
 
     Raises InvalidInput with the name of the field.
     """
     request = EstimateRequest.from_json(obj)
-    targets = request.targets
-    return estimate(
+    targets, denial = request.targets, None
+    if request.denial is not None:
+        denial = checked_denial(request.denial, "denial")
+        if targets != "shares":
+            raise InvalidInput(
+                Problem.UNSUPPORTED, "people can deny a single answer: leave targets out", "denial"
+            )
+    found = estimate(
         request.source(),
         _counts(request.counts),
         design_prior=_design_prior(request.design_prior),
@@ -45,7 +54,15 @@ def estimate_json(obj: Any) -> dict[str, Any]:
         census=request.census,
         level=request.level,
         beta=_fraction(request.beta, "beta"),
-    ).to_json()
+    )
+    if denial is None:
+        return found.to_json()
+    ends = found.margins.ends("score", found.unbiased)
+    rows = [
+        {"estimate": share, "high": None if pair is None else pair[1]}
+        for share, pair in zip(found.unbiased, ends, strict=True)
+    ]
+    return found.to_json() | {"denied": [denied(row, denial) for row in rows]}
 
 
 def _counts(value: Any) -> Tally:
@@ -93,3 +110,4 @@ class EstimateRequest(MechanismFields):
     census: Flag = False
     level: Any = 0.95
     beta: Any = Decimal("0.01")
+    denial: Any = None

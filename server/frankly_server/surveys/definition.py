@@ -635,6 +635,12 @@ def _require_sources(definition: SurveyDefinition) -> None:
         )
     for name in sorted(tokens.keys.keys() - {choice.id for choice in question.choices}):
         raise refuse(f"this is no choice of {question.id}", f"tokens.keys.{name}")
+    # A token names no source, so one key for two would let its tokens count for either.
+    for name, key in tokens.keys.items():
+        if list(tokens.keys.values()).count(key) > 1:
+            raise refuse(
+                "another source has the same key: each needs its own", f"tokens.keys.{name}"
+            )
     for i, arm in enumerate(definition.arms):
         if question.id not in arm.strata:
             raise refuse(

@@ -32,7 +32,9 @@ def source_question(draft: Draft) -> Draft | None:
 def source_names(draft: Draft) -> list[str]:
     """Return the names of the sources in the first language."""
     question, language = source_question(draft), draft["languages"][0]
-    return [] if question is None else [one["label"][language] for one in question["choices"]]
+    return (
+        [] if question is None else [one["label"][language].strip() for one in question["choices"]]
+    )
 
 
 def with_sources(draft: Draft, names: Sequence[str], *, invited: bool) -> Draft:
@@ -40,10 +42,12 @@ def with_sources(draft: Draft, names: Sequence[str], *, invited: bool) -> Draft:
 
     names : in the first language; a source that keeps its name keeps its id, its place in results and its
     translations. Empty for no sources; then `invited` says whether people need an invitation.
-    Raises InvalidInput(definition_invalid) for a single source.
+    Raises InvalidInput(definition_invalid) for a single source, or if one with a key is gone.
     """
     edited = copy.deepcopy(draft)
     question = source_question(edited)
+    if question is not None:
+        _require_keyed(edited, question, names)
     if not names:
         if question is not None:
             edited["strata"].remove(question)
@@ -74,9 +78,22 @@ def with_sources(draft: Draft, names: Sequence[str], *, invited: bool) -> Draft:
     return edited
 
 
+def _require_keyed(draft: Draft, question: Draft, names: Sequence[str]) -> None:
+    """Raise InvalidInput if a source with an issuer's key has no name any more: only a file has keys."""
+    language, keys = draft["languages"][0], (draft.get("tokens") or {}).get("keys") or {}
+    for choice in question["choices"]:
+        name = choice["label"][language].strip()
+        if choice["id"] in keys and name not in names:
+            raise InvalidInput(
+                Problem.DEFINITION_INVALID,
+                f"“{name}” has tokens of an outside issuer: change or remove it on the page File",
+                "sources",
+            )
+
+
 def _choices(draft: Draft, before: Sequence[Draft], names: Sequence[str]) -> list[Draft]:
     languages = draft["languages"]
-    known = {one["label"][languages[0]]: one for one in before}
+    known = {one["label"][languages[0]].strip(): one for one in before}
     used, choices = {one["id"] for one in before}, list[Draft]()
     for name in names:
         choice = known.get(name)

@@ -217,7 +217,7 @@ def test_the_applied_file_is_exported(
 def test_templates_are_listed_and_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["survey", "template", "--json"]) == 0
     names = [entry["name"] for entry in json.loads(capsys.readouterr().out)["templates"]]
-    assert len(names) == 10
+    assert len(names) == 11
     for name in names:
         assert run(["survey", "template", name]) == 0
         assert parse_definition(capsys.readouterr().out.encode()).name == name

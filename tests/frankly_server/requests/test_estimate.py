@@ -53,6 +53,31 @@ def test_every_option_is_accepted() -> None:
     ] == [0, 0]
 
 
+def test_shares_if_some_people_deny_them() -> None:
+    response = estimate_fields(denial=0.2)
+    assert set(response) == OUT | {"denied"}
+    for share, (_, high), row in zip(
+        response["unbiased"], response["margins"]["score"], response["denied"], strict=True
+    ):
+        assert row["denied_estimate"] == pytest.approx(share / 0.8)
+        assert row["denied_high"] == pytest.approx(min(1, high / 0.8))
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"denial": 1}, "field_type"),
+        ({"denial": -0.1}, "field_type"),
+        ({"denial": "some"}, "field_type"),
+        ({"denial": 0.2, "targets": [[1, -1]]}, "unsupported"),
+    ],
+)
+def test_a_denial_that_cannot_be_is_refused(options: Any, code: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        estimate_fields(**options)
+    assert (refused.value.code, refused.value.field) == (code, "denial")
+
+
 def test_sets_and_products_are_accepted_by_kind() -> None:
     unary = {"kind": "unary", "params": {"bits": 4, "answers": 2, "keep": 8, "flip": 4}}
     counts = {"n": 100, "pairs": [[40, 12], [12, 35]]}

@@ -88,7 +88,7 @@ def test_ids_are_made_of_ascii_letters() -> None:
     assert editing.slug("Yes", ["yes", "yes-2"]) == "yes-3"
 
 
-def test_there_are_ten_templates_the_simplest_first() -> None:
+def test_there_are_eleven_templates_the_simplest_first() -> None:
     assert [*survey_templates.templates()] == [
         "questionnaire",
         "members",
@@ -98,6 +98,7 @@ def test_there_are_ten_templates_the_simplest_first() -> None:
         "opinion",
         "rare",
         "student",
+        "validation",
         "attributes",
         "census",
     ]

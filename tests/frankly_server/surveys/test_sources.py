@@ -33,15 +33,20 @@ def test_sources_are_made_kept_and_taken_away() -> None:
     assert source_names(made) == ["Panel A", "Class 7b", "Letters"]
     assert rules(made) == dict.fromkeys(("panel-a", "class-7b", "letters"), "invite")
     assert made["strata"][0]["text"] == {"en": "Who invited you?"}
-    made["tokens"]["keys"] = {"panel-a": spki(ISSUER), "letters": spki(ISSUER)}
-    made["strata"][0]["choices"][1]["label"]["en"] = "7b"
+    made["tokens"]["keys"] = {"panel-a": spki(ISSUER)}
+    made["strata"][0]["choices"][1]["label"]["en"] = "7b "
     changed = with_sources(made, ["Panel A", "Panel B", "7b"], invited=True)
     assert rules(changed) == {"panel-a": "rsa-pss", "panel-b": "invite", "class-7b": "invite"}
     assert with_sources(changed, source_names(changed), invited=False) == changed
+    for names in ([], ["Panel a", "Panel B"]):
+        # Only a file has keys, so the page must not lose one.
+        error = refusal(InvalidInput, with_sources, changed, names, invited=True)
+        assert (error.field, "Panel A" in error.detail) == ("sources", True)
+    assert editing.remove_question(changed, "source")["tokens"] == {"kind": "invite"}
+    del changed["tokens"]["keys"]
     gone = with_sources(changed, [], invited=True)
     assert (gone["strata"], gone["tokens"]) == ([], {"kind": "invite"})
     assert with_sources(changed, [], invited=False)["tokens"] is None
-    assert editing.remove_question(changed, "source")["tokens"] == {"kind": "invite"}
 
 
 def test_two_sources_with_one_name_or_a_single_one_are_refused() -> None:

@@ -185,7 +185,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
     @takes("seen", *_ABOUT, "invited", "sources")
     def change_text(survey: OpenedSurvey) -> Response:
         return attempt(
-            lambda: store(services, survey, _with_about(survey)),
+            lambda: _store_about(services, survey),
             lambda refused: questions_page(services, survey, refused, about=request.form),
             survey.path("questions?saved=about#about"),
         )
@@ -231,6 +231,16 @@ def _item() -> editing.ItemWords:
             "item_answer",
         )
     return editing.ItemWords(field("item_text"), tuple(choices), places[0])
+
+
+def _store_about(services: Services, survey: OpenedSurvey) -> None:
+    """Store the draft with the form's values; a fault of the sources' question is shown at their field."""
+    try:
+        store(services, survey, _with_about(survey))
+    except InvalidInput as refused:
+        if lines("sources") and (refused.field or "").startswith(("strata", "tokens", "arms")):
+            raise InvalidInput(refused.problem, refused.detail, "sources") from None
+        raise
 
 
 def _with_about(survey: OpenedSurvey) -> Draft:

@@ -6,9 +6,12 @@ import re
 from urllib.parse import urlencode
 
 import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.plan_request import SurveyPlanFields
 from frankly_server.surveys.survey_plan import survey_plan
+from frankly_server.web.admin import plan
 
 from tests.contract.test_arms import FILE as WITH_ARMS
 from tests.frankly_server.web.admin.office import Office, make_office
@@ -97,7 +100,7 @@ def test_a_survey_with_arms_plans_a_difference(office: Office) -> None:
     ({"margin": "5", "n": "1.5"}, "n", "write a whole number"),
     ({"margin": "5", "group_share": "50 30"}, "group_share", "which sum to 100"),
     ({"margin": "5", "random": "10"}, "random", "no instructed item"),
-    ({"margin": "1", "population": "900"}, "margin", "even 900 reports"),
+    ({"margin": "1", "population": "900"}, "margin", "even if all 900 people answer"),
 ])  # fmt: skip
 def test_refusals_are_at_their_field(
     office: Office, asked: dict[str, str], field: str, detail: str
@@ -107,6 +110,23 @@ def test_refusals_are_at_their_field(
     assert f'id="{field}-error"' in text
     assert detail in words(text)
     assert "What each step costs" not in text
+
+
+@pytest.mark.parametrize("text", [
+    ";", "; ;", ",", ".", "%", "-5", "x", "nan", "sNaN", "inf", "1_0", "५", "1e9999999", "1e99999999999999999",
+    "50 1e9999999",
+])  # fmt: skip
+@pytest.mark.parametrize("field", plan._FIELDS)
+def test_what_is_no_number_is_refused_at_its_field(field: str, text: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        SurveyPlanFields.from_json(plan._asked({field: text}))
+    assert (refused.value.problem, refused.value.field) == (Problem.FIELD_TYPE, field)
+
+
+def test_a_field_of_separators_is_refused_on_the_page(office: Office) -> None:
+    status, text = page(office, FORM, margin="5", group_share=";")
+    assert status == 422
+    assert 'id="group_share-error"' in text
 
 
 def test_unknown_fields_are_refused(office: Office) -> None:

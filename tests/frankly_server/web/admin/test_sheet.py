@@ -15,6 +15,7 @@ from frankly_server.surveys.summary import read_texts
 from tests.contract.test_arms import FILE as ARMS
 from tests.frankly_protocol.asked import asked
 from tests.frankly_protocol.samples import question, survey, with_item
+from tests.frankly_protocol.sourced import SOURCED
 from tests.frankly_server.web.admin.office import Office, begin
 
 FILE = b"""
@@ -120,6 +121,7 @@ def test_a_sheet_tells_boxes_items_and_invitations() -> None:
     assert AskedQuestion("work?", ("no", "yes")) in found
     public = replace(survey(), strata=(question("region", "north", "south"),))
     assert sheet_of(public.payload()).public == (AskedQuestion("region?", ("north", "south")),)
+    assert sheet_of(SOURCED.payload()).is_invited
     tokens = {None: False, TokenRule("invite"): True, TokenRule("rsa-pss", "A" * 64): False}
     for rule, is_invited in tokens.items():
         assert sheet_of(replace(survey(), token=rule).payload()).is_invited is is_invited

@@ -109,7 +109,8 @@ def test_a_survey_is_duplicated_as_a_draft_without_times(office: Office) -> None
 
 def test_templates_and_files_begin_a_survey_too(office: Office) -> None:
     client = office.client("admin")
-    for form in ({"how": "template", "template": "census"}, {"how": "file", "file": office.file}):
+    chosen = [{"how": "template", "template": name} for name in ("census", "validation")]
+    for form in (*chosen, {"how": "file", "file": office.file}):
         answer = send(client, "/admin/surveys/new", **form)
         assert answer.status_code == 303
         for page in ("questions", "protection", "margins", "try", "answers", "embed"):
