@@ -8,6 +8,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from itertools import count, repeat
 from pathlib import Path
@@ -169,11 +171,8 @@ def _changes(port: int, key: str) -> Iterator[_Request]:
     """Yield what an admin's key may ask for, without end: dry runs, new surveys, drafts, jobs, lists."""
     file = json.loads(parse_definition(template("workplace")).to_json())
     own = file | {"name": f"own-{secrets.token_hex(4)}"}
-    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": load.JSON}
-    connection.request("POST", "/v1/surveys", json.dumps(own).encode(), headers)
-    survey = f"/v1/surveys/{json.loads(connection.getresponse().read())['survey']}"
-    connection.close()
+    with closing(HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)) as connection:
+        survey = f"/v1/surveys/{_created(connection, json.dumps(own).encode(), key)}"
     for n in count():
         # Other expected numbers make another design and another version.
         draft = json.dumps(own | {"expected_reports": 1000 + n}).encode()
@@ -186,6 +185,18 @@ def _changes(port: int, key: str) -> Iterator[_Request]:
         yield "GET", survey, None, {}
         yield "GET", "/v1/surveys?drafts=true&limit=200", None, {}
         yield "POST", f"{survey}/releases", None, {}
+
+
+def _created(connection: HTTPConnection, body: bytes, key: str) -> str:
+    """Return the id of a new survey; other clients may keep the server busy at first."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": load.JSON}
+    while True:
+        connection.request("POST", "/v1/surveys", body, headers)
+        response = connection.getresponse()
+        content: dict[str, str] = json.loads(response.read())
+        if response.status != HTTPStatus.TOO_MANY_REQUESTS:
+            return content["survey"]
+        time.sleep(min(float(response.headers["Retry-After"]), RETRY_AT_MOST_S))
 
 
 def _send(
