@@ -16,6 +16,7 @@ COPY migrations migrations
 COPY client_sdk/browser/src client_sdk/browser/src
 COPY client_sdk/browser/page client_sdk/browser/page
 COPY shared shared
+COPY design design
 COPY analyst analyst
 COPY server server
 RUN python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-deps -w wheels ./server \

@@ -29,7 +29,7 @@ SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = SCRIPTS / "python"
 BROWSER = ROOT / "client_sdk" / "browser"
 STACKS = ROOT / "client_sdk" / "examples"
-OWN = ("shared", "client_sdk", "analyst", "server")
+OWN = ("shared", "design", "client_sdk", "analyst", "server")
 
 
 def _has(*paths: str) -> bool:
@@ -117,13 +117,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "systemd": ("tests/deploy",),
 }
 """Debian package -> folders of the tests that need it; all tests need the packages not listed."""
-PURE = (
-    "tests/frankly_protocol",
-    "tests/frankly_sdk",
-    "tests/frankly_server/design",
-    "tests/frankly_server/estimate",
-    "tests/frankly_server/requests",
-)
+PURE = ("tests/frankly_protocol", "tests/frankly_sdk", "tests/frankly_design")
 """Tests that need no server, database or browser."""
 INCOMPLETE = """\
 The packages in .venv do not fit together. Remove .venv and run this again. If that fails too,

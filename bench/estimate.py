@@ -30,7 +30,7 @@ from _estimate.products import errors
 from _estimate.rivals import compare
 from _estimate.stored import latencies
 from _runner import Result, Samples, load, markdown, print_result, ratios, timed, turns
-from frankly_server.estimate import estimate
+from frankly_design.estimate import estimate
 from numpy.typing import NDArray
 
 LEVEL, LIMIT, MOST_RATIO = 0.95, 3.0, 1.5

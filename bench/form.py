@@ -27,8 +27,8 @@ from _form import rivals, single
 from _form.asked import FORMS, WITHIN, Asked, asked
 from _form.designing import designed, even
 from _runner import load, markdown
+from frankly_design.form import FormQuestion
 from frankly_protocol import canonical
-from frankly_server.design.form import FormQuestion
 
 Job = Callable[[], Row]
 Questionnaire = tuple[list[rivals.Question], str]

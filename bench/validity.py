@@ -29,7 +29,7 @@ from _validity.anchored import Survey, anchor_differences
 from _validity.cells import Cell
 from _validity.estimates import TOLERANCE, differences, means_of, of_all, of_passers, uncorrected
 from _validity.rows import printed, row_of
-from frankly_server.estimate.validity import BY_GROUP, SHOWN
+from frankly_design.estimate.validity import BY_GROUP, SHOWN
 
 SURVEYS, CHECKED = 20_000, 5
 COVERAGE = 94.0, 98.0

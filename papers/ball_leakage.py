@@ -12,13 +12,13 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+from frankly_design.measures import leakage, nats
+from frankly_design.notions.ball_bounds import Bounds
+from frankly_design.notions.balls import Ball, Vector
+from frankly_design.notions.prior import Prior
+from frankly_design.notions.promises import pairs
+from frankly_design.numeric.lazy import optimize
 from frankly_protocol.audit.ratios import robust_ratios
-from frankly_server.design.measures import leakage, nats
-from frankly_server.design.notions.ball_bounds import Bounds
-from frankly_server.design.notions.balls import Ball, Vector
-from frankly_server.design.notions.prior import Prior
-from frankly_server.design.notions.promises import pairs
-from frankly_server.lazy import optimize
 
 # Search range of ln(gap): the multiplier κ exceeds the largest w by e^−80 to e^80 times the spread
 # of w.

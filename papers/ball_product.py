@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from frankly_server.design.notions.balls import Ball, confidence_ball
-from frankly_server.design.notions.walk import vertices
-from frankly_server.design.tables.spread import directions
-from frankly_server.lazy import optimize
+from frankly_design.notions.balls import Ball, confidence_ball
+from frankly_design.notions.walk import vertices
+from frankly_design.numeric.lazy import optimize
+from frankly_design.tables.spread import directions
 from numpy.typing import ArrayLike
 
 from papers import robust_common as common

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterator
 
 import numpy as np
-from frankly_server.design import Prior
+from frankly_design.notions.prior import Prior
 from numpy.typing import NDArray
 from scipy.special import ndtri
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from itertools import combinations, permutations, product
 from math import lcm
 
+from frankly_design.notions.ldp_polytope import Level, Matrix
+from frankly_design.numeric import rational
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_server import rational
-from frankly_server.design.notions.ldp_polytope import Level, Matrix
 
 MAX_LISTED = 4
 """Largest m for which no extreme point with several nonzero columns has loose entries."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from frankly_design.families import FAMILIES, FamilyRequest
+from frankly_design.notions.prior import Prior
+from frankly_design.notions.promises import pairs
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import UnaryMechanism
-from frankly_server.design import Prior
-from frankly_server.design.families import FAMILIES, FamilyRequest
-from frankly_server.design.notions.promises import pairs
 
 from papers import channel
 from papers.draws import jeffreys_priors

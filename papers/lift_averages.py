@@ -4,9 +4,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
-from frankly_server.design import Prior
-from frankly_server.design.families.lift.merging import subsets
-from frankly_server.design.notions.lift_criteria import Measure
+from frankly_design.families.lift.merging import subsets
+from frankly_design.notions.lift_criteria import Measure
+from frankly_design.notions.prior import Prior
 
 from papers import lift_common as common
 from papers.figure import Check, Figure, Row, Rows, Run

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from frankly_design.families.lift.groups import Watched
+from frankly_design.measures.lift import Lifts
+from frankly_design.notions.lift_criteria import Measure, criterion
+from frankly_design.notions.prior import Prior
+from frankly_design.tables import objectives
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior
-from frankly_server.design.families.lift.groups import Watched
-from frankly_server.design.measures.lift import Lifts
-from frankly_server.design.notions.lift_criteria import Measure, criterion
-from frankly_server.design.tables import objectives
 
 from papers.draws import normalised
 from papers.figure import Panel, Row, Run, average

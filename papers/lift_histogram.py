@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from frankly_server.design.measures.lift import Lifts
+from frankly_design.measures.lift import Lifts
 
 from papers.figure import Check, Figure, Panel, Row, Rows, Run
 from papers.lift_common import ANSWERS, SYNTHETIC, synthetic

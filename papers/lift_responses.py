@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from statistics import fmean
 
+from frankly_design.families.lift.merging import subset_merging
+from frankly_design.families.lift.subset_rr import subset_random_response
+from frankly_design.notions.prior import Prior
+from frankly_design.notions.promises import two_sided
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior
-from frankly_server.design.families.lift.merging import subset_merging
-from frankly_server.design.families.lift.subset_rr import subset_random_response
-from frankly_server.design.notions.promises import two_sided
 
 from papers import lift_common as common
 from papers.figure import SECONDS, Check, Figure, Row, Rows, Run

@@ -4,10 +4,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
-from frankly_server.design import Prior
-from frankly_server.design.families.lift.complete_merging import complete_merging
-from frankly_server.design.families.lift.groups import Partition, Watched
-from frankly_server.design.families.lift.merging import subsets
+from frankly_design.families.lift.complete_merging import complete_merging
+from frankly_design.families.lift.groups import Partition, Watched
+from frankly_design.families.lift.merging import subsets
+from frankly_design.notions.prior import Prior
 
 from papers import lift_common as common
 from papers.figure import Check, Figure, Panel, Row, Rows, Run

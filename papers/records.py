@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from frankly_design.notions.prior import Prior
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_server.design import Prior
 
 COLUMNS = (
     "education",

@@ -7,17 +7,13 @@ from fractions import Fraction
 from functools import cache, cached_property
 
 import numpy as np
+from frankly_design.families.robust.independent_reporting import ValueLeak, best_split, grr_rows
+from frankly_design.families.robust.secret_rr import secret_rr
+from frankly_design.notions import promises
+from frankly_design.notions.ball_bounds import Bounds, ball_bounds
+from frankly_design.notions.balls import Ball, confidence_ball
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior
-from frankly_server.design.families.robust.independent_reporting import (
-    ValueLeak,
-    best_split,
-    grr_rows,
-)
-from frankly_server.design.families.robust.secret_rr import secret_rr
-from frankly_server.design.notions import promises
-from frankly_server.design.notions.ball_bounds import Bounds, ball_bounds
-from frankly_server.design.notions.balls import Ball, confidence_ball
 
 from papers import channel
 from papers.channel import FloatArray

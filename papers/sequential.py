@@ -31,18 +31,18 @@ from itertools import permutations, product
 from typing import Literal
 
 import numpy as np
-from frankly_protocol.audit import level_for
-from frankly_protocol.errors import InvalidInput
-from frankly_protocol.problems import Problem
-from frankly_server.design.families.lift.mixture import (
+from frankly_design.families.lift.mixture import (
     Table,
     best_mixture,
     gains,
     lazy_rays,
     rounded_inside,
 )
-from frankly_server.design.notions.prior import Prior
-from frankly_server.design.notions.promises import side_channels
+from frankly_design.notions.prior import Prior
+from frankly_design.notions.promises import side_channels
+from frankly_protocol.audit import level_for
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 Spending = Literal["stepwise", "carried"]

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from frankly_server.estimate.worst_case import worst_case_variance
+from frankly_design.estimate.worst_case import worst_case_variance
 from numpy.typing import NDArray
 
 from papers.figure import Check, Figure, Panel, Row, Rows, Run

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
-from frankly_protocol.audit import Claim
-from frankly_protocol.errors import InvalidInput
-from frankly_protocol.problems import Problem
-from frankly_server.design.families.robust.independent_reporting import (
+from frankly_design.families.robust.independent_reporting import (
     Matrix,
     Split,
     ValueLeak,
     best_split,
     grr_rows,
 )
-from frankly_server.design.notions.ball_bounds import Bounds
-from frankly_server.design.notions.balls import Ball
-from frankly_server.design.tables.quantise import Quantised, quantise
+from frankly_design.notions.ball_bounds import Bounds
+from frankly_design.notions.balls import Ball
+from frankly_design.tables.quantise import Quantised, quantise
+from frankly_protocol.audit import Claim
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
 _SCALE_BITS = 60
 

@@ -3,7 +3,7 @@
 # Write the locks again. Keeps the versions that are in them; `requirements/refresh.sh --upgrade` takes the newest.
 set -eu
 cd "$(dirname "$0")/.."
-own="--no-emit-package frankly-protocol --no-emit-package frankly-sdk --no-emit-package frankly-analyst --no-emit-package frankly-server"
+own="--no-emit-package frankly-protocol --no-emit-package frankly-sdk --no-emit-package frankly-design --no-emit-package frankly-analyst --no-emit-package frankly-server"
 for name in build runtime demo test full; do
     # Each larger set keeps the versions of the smaller one, so that installing one after the other changes nothing.
     case $name in

@@ -8,8 +8,8 @@ import random
 from collections.abc import Callable
 
 import pytest
-from frankly_server.design.notions.prior import Prior
-from frankly_server.design.optimum.programme import Optimum
+from frankly_design.notions.prior import Prior
+from frankly_design.optimum.programme import Optimum
 
 Rows = Callable[[Optimum, Prior], list[list[int]]]
 

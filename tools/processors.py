@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-PATHS: Final = ("tests/frankly_server/design", "tests/frankly_server/requests", "tests/papers")
+PATHS: Final = ("tests/frankly_design", "tests/papers")
 KERNELS: Final = ("Prescott", "Haswell", "Zen", "SkylakeX")
 """Kernels of OpenBLAS for x86-64. OpenBLAS replaces one that this processor cannot run."""
 SEEDS: Final = (1, 2)

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from frankly_analyst.charts import Line, Scale, intervals
 from frankly_analyst.shown import Shown
-from frankly_server.estimate.planner import Plan, Setting
+from frankly_design.estimate.planner import Plan, Setting
 from frankly_server.surveys import survey_templates
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from frankly_server.design import Prior
-from frankly_server.design.notions import promises
+from frankly_design.notions import promises
+from frankly_design.notions.prior import Prior
 
 from _design.designs import designed, request
 from _design.row import Progress, Row

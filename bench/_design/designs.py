@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from frankly_design.engine import Design, DesignRequest, design
+from frankly_design.notions.prior import Prior
+from frankly_design.tables.limits import Limits
 from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import Design, DesignRequest, Prior, design
-from frankly_server.design.tables.limits import Limits
 
 from _design.definitions import FloatArray
 

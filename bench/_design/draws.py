@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from frankly_design.engine import DesignRequest
+from frankly_design.notions import promises
+from frankly_design.notions.ball_bounds import lower_bounds
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import Claim
-from frankly_server.design import DesignRequest, Prior
-from frankly_server.design.notions import promises
-from frankly_server.design.notions.ball_bounds import lower_bounds
 
 from _design.designs import request
 

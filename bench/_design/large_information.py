@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 
-from frankly_server.design import DesignRequest, design
-from frankly_server.design.notions import promises
-from frankly_server.design.tables.limits import Limits
+from frankly_design.engine import DesignRequest, design
+from frankly_design.notions import promises
+from frankly_design.tables.limits import Limits
 
 from _design import priors
 from _design.designs import GAP

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
-from frankly_server.design import Prior
-from frankly_server.design.notions import promises
-from frankly_server.design.tables import objectives
+from frankly_design.notions import promises
+from frankly_design.notions.prior import Prior
+from frankly_design.tables import objectives
 
 from _design.designs import designed, request
 from _design.row import Progress, Row

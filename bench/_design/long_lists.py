@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 
+from frankly_design.notions import promises
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import require_private
-from frankly_server.design import Prior
-from frankly_server.design.notions import promises
 
 from _design.designs import designed, request
 from _design.row import Progress, Row

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from frankly_server.design import Prior
+from frankly_design.notions.prior import Prior
 
 _TOTAL = 10**9
 

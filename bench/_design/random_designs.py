@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean, median
 
+from frankly_design.engine import Design
 from frankly_protocol.audit import require_private
 from frankly_protocol.errors import DocumentRejected, FranklyError
-from frankly_server.design import Design
 
 from _design import rivals
 from _design.designs import designed, table

@@ -12,8 +12,8 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+from frankly_design.requests.design import design_json
 from frankly_protocol.errors import FranklyError
-from frankly_server.requests.design import design_json
 
 from _design.row import Progress, Row
 

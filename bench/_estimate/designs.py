@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import exp
 
 import numpy as np
+from frankly_design.estimate import SetCounts
 from frankly_protocol.mechanisms import (
     DenseMechanism,
     Mechanism,
@@ -12,7 +13,6 @@ from frankly_protocol.mechanisms import (
     SubsetMechanism,
     UnaryMechanism,
 )
-from frankly_server.estimate import SetCounts
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]

@@ -7,8 +7,8 @@ from fractions import Fraction
 from math import isnan, prod
 
 import numpy as np
+from frankly_design.estimate.decoder import Targets, estimable, shares
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
-from frankly_server.estimate.decoder import Targets, estimable, shares
 from numpy.typing import NDArray
 from scipy import stats
 

@@ -7,7 +7,7 @@ biased, and so is our projection; neither is better at every truth.
 
 import numpy as np
 from _runner import Samples, once
-from frankly_server.estimate import estimate
+from frankly_design.estimate import estimate
 from numpy.typing import NDArray
 
 from _estimate import reports

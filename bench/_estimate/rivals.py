@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from _runner import Samples, once
 from _sdk.places import environment
-from frankly_server.estimate import Estimate, SetCounts, estimate
+from frankly_design.estimate import Estimate, SetCounts, estimate
 from numpy.typing import NDArray
 
 from _estimate import reports

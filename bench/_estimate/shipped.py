@@ -10,6 +10,9 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from frankly_design.form.joint_tables import is_estimable
+from frankly_design.requests.design import design_json
+from frankly_design.tables.parts import part_table
 from frankly_protocol.mechanisms import (
     BLOCK_KINDS,
     AgreementMechanism,
@@ -17,9 +20,6 @@ from frankly_protocol.mechanisms import (
     Mechanism,
     ProductMechanism,
 )
-from frankly_server.forms import part_table
-from frankly_server.joint_tables import is_estimable
-from frankly_server.requests.design import design_json
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.drafting import draft_blocks
 from numpy.typing import NDArray

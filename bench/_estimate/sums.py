@@ -6,12 +6,12 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from frankly_server.estimate import ratios as of_product
-from frankly_server.estimate.decoder import shares
-from frankly_server.estimate.estimator import evidence_of
-from frankly_server.estimate.margins import normal_quantile
-from frankly_server.estimate.pooling import combined_ends, kl_ends
-from frankly_server.estimate.target_ends import cut as cut_one
+from frankly_design.estimate import ratios as of_product
+from frankly_design.estimate.decoder import shares
+from frankly_design.estimate.estimator import evidence_of
+from frankly_design.estimate.margins import normal_quantile
+from frankly_design.estimate.pooling import combined_ends, kl_ends
+from frankly_design.estimate.target_ends import cut as cut_one
 
 from _estimate.designs import case_of
 from _estimate.grid import (

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import comb, log2
 
+from frankly_design.form import FormQuestion, FormRequest
+from frankly_design.form.comparisons import few_questions, one_question, separate_blocks
 from frankly_protocol.mechanisms import AgreementMechanism
-from frankly_server.design.form import FormQuestion, FormRequest
-from frankly_server.design.form.comparisons import few_questions, one_question, separate_blocks
 
 from _form.designing import designed, even
 

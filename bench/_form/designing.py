@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from fractions import Fraction
 
-from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
-from frankly_server.design.tables.limits import Limits
+from frankly_design.form import FormDesign, FormQuestion, FormRequest, design_form
+from frankly_design.tables.limits import Limits
 
 
 def even(sizes: Sequence[int]) -> list[FormQuestion]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from frankly_design.engine import DesignRequest, design
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import DesignRequest, Prior, design
 
 WANTED = ("shares", "mean", "distribution")
 

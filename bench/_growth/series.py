@@ -21,10 +21,10 @@ from _design import priors
 from _design.designs import designed, request
 from _intake import load
 from _intake.served import Served, ours, twin
+from frankly_design.estimate import estimate
+from frankly_design.notions import promises
 from frankly_protocol.audit import Claim, worst
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
-from frankly_server.design.notions import promises
-from frankly_server.estimate import estimate
 
 D = 1 << 48
 DESIGN_LIMIT_S = 600.0

@@ -20,6 +20,7 @@ _PROTOCOL, _SDK, _SERVER = (
     "client_sdk/frankly_sdk",
     "server/frankly_server",
 )
+_DESIGN = "design/frankly_design"
 _BROWSER = "client_sdk/browser/src"
 _TESTS = Path(__file__).resolve().parents[2] / "tests"
 
@@ -28,7 +29,7 @@ _TESTS = Path(__file__).resolve().parents[2] / "tests"
 def _files(tests: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for short in tests.split():
-        name = re.sub(r"^(server|sdk)/", r"frankly_\1/", short)
+        name = re.sub(r"^(design|server|sdk)/", r"frankly_\1/", short)
         pattern = f"{name[:-1]}test_*.py" if name.endswith("/*") else f"{name}.py"
         found |= dict.fromkeys(sorted(map(str, _TESTS.glob(pattern))))
     return tuple(str(Path(name).relative_to(_TESTS.parent)) for name in found)
@@ -83,7 +84,7 @@ class Area:
     is_strict: bool = False
 
 
-# Tests by subject; `server/` stands for `frankly_server/`, `sdk/` for `frankly_sdk/`.
+# Tests by subject; `design/` stands for `frankly_design/`, `server/` for `frankly_server/`, `sdk/` for `frankly_sdk/`.
 _SDK_TESTS = "sdk/*"
 _PROTOCOL_TESTS = (
     "frankly_protocol/* frankly_protocol/audit/* sdk/test_acceptance vectors/test_vectors"
@@ -320,13 +321,16 @@ AREAS: tuple[Area, ...] = (
     Area(
         "estimate",
         100,
-        tuple(
-            Part(
-                f"{_SERVER}/estimate",
-                files,
-                " ".join(f"server/estimate/test_{name}" for name in tests.split()),
-            )
-            for files, tests in _ESTIMATE.items()
+        (
+            Part(f"{_DESIGN}/estimate", "scales", "server/analysis/test_scales"),
+            *(
+                Part(
+                    f"{_DESIGN}/estimate",
+                    files,
+                    " ".join(f"design/estimate/test_{name}" for name in tests.split()),
+                )
+                for files, tests in _ESTIMATE.items()
+            ),
         ),
         is_strict=True,
     ),

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-PACKAGES = ("analyst", "server", "shared", "client_sdk")
+PACKAGES = ("analyst", "design", "server", "shared", "client_sdk")
 _LIBRARIES = (
     "alembic apiflask argon2 cbor2 cdd click cryptography.x509 flask flint highspy jsonschema mpmath numpy pandas "
     "playwright.sync_api psycopg pyarrow.parquet pydantic pydantic_settings pyotp requests rich.console "

@@ -8,18 +8,18 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+from frankly_design.estimate.anchors import Anchored, AnchorScore, Counted, Stack, fit_test
+from frankly_design.estimate.decoder import shares
+from frankly_design.estimate.estimator import checked_evidence
+from frankly_design.estimate.validity import corrected
+from frankly_design.numeric.arrays import FloatArray
+from frankly_design.numeric.lazy import special
+from frankly_design.tables.parts import chance_shown, part_table
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.questions import Anchor
 from frankly_server.analysis.anchors import Overlap
 from frankly_server.analysis.random_answers import Scored
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.anchors import Anchored, AnchorScore, Counted, Stack, fit_test
-from frankly_server.estimate.decoder import shares
-from frankly_server.estimate.estimator import checked_evidence
-from frankly_server.estimate.validity import corrected
-from frankly_server.forms import chance_shown, part_table
-from frankly_server.lazy import special
 
 from _validity.cells import Counts, Table, randomised_response
 from _validity.estimates import Many, Z, adjusted, difference_of, means_of, sides_of

@@ -6,10 +6,10 @@ from functools import cached_property
 from math import exp
 
 import numpy as np
+from frankly_design.estimate.decoder import decoder, shares
+from frankly_design.numeric.arrays import FloatArray
+from frankly_design.tables.parts import chance_shown, part_table
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.decoder import decoder, shares
-from frankly_server.forms import chance_shown, part_table
 from numpy.typing import NDArray
 
 Counts = NDArray[np.int64]

@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
+from frankly_design.estimate.estimator import checked_evidence
+from frankly_design.estimate.margins import normal_quantile
+from frankly_design.estimate.validity import Corrected, Item, corrected
+from frankly_design.numeric.arrays import FloatArray
 from frankly_server.analysis.random_answers import Scored
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.estimator import checked_evidence
-from frankly_server.estimate.margins import normal_quantile
-from frankly_server.estimate.validity import Corrected, Item, corrected
 
 from _validity.cells import Cell, Counts, Drawn, Table
 

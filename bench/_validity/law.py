@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
+from frankly_design.estimate.decoder import decoder, shares
+from frankly_design.estimate.evidence import TableEvidence
+from frankly_design.estimate.validity import law_test
+from frankly_design.numeric.arrays import FloatArray
+from frankly_design.numeric.lazy import special
 from frankly_server.analysis.versions import covariance_at
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.decoder import decoder, shares
-from frankly_server.estimate.evidence import TableEvidence
-from frankly_server.estimate.validity import law_test
-from frankly_server.lazy import special
 
 from _validity.cells import Counts, Table, randomised_response
 from _validity.surveys import forms

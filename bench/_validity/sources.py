@@ -10,9 +10,9 @@ from fractions import Fraction
 from math import exp
 
 import numpy as np
+from frankly_design.estimate.anchors import Anchored, AnchorScore, Counted, Stack
+from frankly_design.estimate.source_flags import is_flagged, source_tests
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.estimate.anchors import Anchored, AnchorScore, Counted, Stack
-from frankly_server.estimate.source_flags import is_flagged, source_tests
 
 SOURCES, PEOPLE, BITS = 5, 2000, 32
 

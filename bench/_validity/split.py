@@ -8,21 +8,21 @@ from itertools import product
 from math import sqrt
 
 import numpy as np
-from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.analysis.contrasts import Contrast, Sample
-from frankly_server.analysis.pooling import pool
-from frankly_server.analysis.request import Request
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.effects import two_sided
-from frankly_server.estimate.projection import onto_simplex
-from frankly_server.estimate.split_plan import (
+from frankly_design.estimate.effects import two_sided
+from frankly_design.estimate.projection import onto_simplex
+from frankly_design.estimate.split_plan import (
     WHOLE,
     best_share,
     power_of,
     reports_needed,
     sizes_test,
 )
-from frankly_server.lazy import special
+from frankly_design.numeric.arrays import FloatArray
+from frankly_design.numeric.lazy import special
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.analysis.contrasts import Contrast, Sample
+from frankly_server.analysis.pooling import pool
+from frankly_server.analysis.request import Request
 
 from _validity.cells import Counts, Table, randomised_response
 from _validity.surveys import truth

@@ -7,7 +7,7 @@ from itertools import accumulate
 from math import comb
 
 from frankly_analyst import Estimate
-from frankly_server.scales import MEDIAN
+from frankly_design.estimate.scales import MEDIAN
 
 from examples.demo.people import Person, counts, joint_counts
 

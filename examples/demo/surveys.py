@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from frankly_design.form.comparisons import few_questions, separate_blocks
+from frankly_design.tables.limits import Limits
 from frankly_protocol.documents import SurveyDocument
-from frankly_server.design.form.comparisons import few_questions, separate_blocks
-from frankly_server.design.tables.limits import Limits
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.drafting import form_request
 

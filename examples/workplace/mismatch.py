@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from frankly_design.requests.design import design_json
 from frankly_protocol.canonical import parse_json
-from frankly_server.requests.design import design_json
 
 from examples.demo.people import Person, joint_counts
 from examples.workplace.data import HEALTH, LIMITATION, people

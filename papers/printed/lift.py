@@ -2,7 +2,7 @@
 """The watchdog's mechanisms as printed in Lift, for comparison only: they can break their promise.
 
 Complete merging does not check its merged group, and only other groups can be merged into the last group of Algorithm
-1, so both can end with a group that breaks its levels (errata 21). `frankly_server.design.families.lift` corrects this.
+1, so both can end with a group that breaks its levels (errata 21). `frankly_design.families.lift` corrects this.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from frankly_design.families.lift.groups import Partition, Watched
+from frankly_design.notions.lift_criteria import criterion
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior
-from frankly_server.design.families.lift.groups import Partition, Watched
-from frankly_server.design.notions.lift_criteria import criterion
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]

@@ -12,9 +12,9 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+from frankly_design.families.lift.mixture import Table
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior
-from frankly_server.design.families.lift.mixture import Table
 from numpy.typing import NDArray
 
 from papers.sequential import Conditions, most_informative

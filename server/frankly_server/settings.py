@@ -7,13 +7,12 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Self
 
+from frankly_design.requests.faults import Fault, faults_of, invalid
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import MAX_REPORT_BYTES
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
-
-from frankly_server.faults import Fault, faults_of, invalid
 
 _PREFIX: Final = "FRANKLY_"
 _ORIGIN: Final = re.compile(

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.notions import promises
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import require_private
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import Prior
-from frankly_server.design.notions import promises
 
 Load = Callable[[str], ModuleType]
 

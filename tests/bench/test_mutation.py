@@ -119,7 +119,7 @@ def test_every_file_that_estimates_is_in_the_sample(bench: Any, root: Path) -> N
     drawn = {
         Path(path).name for area in areas.AREAS for part in area.parts for path in part.paths()
     }
-    folder = root / "server" / "frankly_server" / "estimate"
+    folder = root / "design" / "frankly_design" / "estimate"
     assert {path.name for path in folder.glob("*.py")} - drawn == {"__init__.py"}
 
 
@@ -154,7 +154,7 @@ def test_entries_need_a_kind_and_a_reason(bench: Any, tmp_path: Path) -> None:
 @pytest.fixture
 def small(bench: Any, tmp_path: Path) -> Any:
     """A repository that contains one function with two tests, and the bench area of that function."""
-    for name in ("analyst", "server", "shared", "client_sdk", "tests"):
+    for name in ("analyst", "design", "server", "shared", "client_sdk", "tests"):
         (tmp_path / "repository" / name).mkdir(parents=True)
     top = tmp_path / "repository"
     (top / "pyproject.toml").write_text("[tool.pytest.ini_options]\ntimeout = 60\n")

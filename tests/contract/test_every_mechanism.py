@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.engine.request import MECHANISMS
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import FixedClock
@@ -19,7 +20,6 @@ from frankly_protocol.mechanisms import Mechanism, columns
 from frankly_sdk import Policy
 from frankly_sdk.testing import open_client
 from frankly_server.app import create_app
-from frankly_server.design.api.request import MECHANISMS
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import unrecorded

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from frankly_design.requests.verify import verify_json
 from frankly_protocol import canonical
 from frankly_protocol.audit import level_for, ln_up
 from frankly_protocol.clock import FixedClock
@@ -18,7 +19,6 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_sdk import BudgetExceeded, Client, Policy, PolicyRefused
 from frankly_sdk.testing import open_client
 from frankly_server.log.audit import audit
-from frankly_server.requests.verify import verify_json
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.surveys.definition import parse_definition

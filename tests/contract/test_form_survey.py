@@ -10,14 +10,14 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from frankly_design.estimate.margins import METHODS
+from frankly_design.form.joint_tables import estimable_pairs
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_sdk.answer import Answer
 from frankly_server.analysis import Analysis, encode
-from frankly_server.estimate.margins import METHODS
-from frankly_server.joint_tables import estimable_pairs
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.surveys import Surveys

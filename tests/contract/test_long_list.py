@@ -11,12 +11,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from frankly_design.estimate.margins import METHODS
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation.explain import explain
 from frankly_protocol.mechanisms import SubsetMechanism
 from frankly_server.analysis import Analysis
-from frankly_server.estimate.margins import METHODS
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.surveys import Surveys

@@ -20,8 +20,7 @@ FOLDERS = (
     "tests/frankly_protocol",
     "tests/frankly_sdk",
     "tests/frankly_analyst",
-    "tests/frankly_server/design",
-    "tests/frankly_server/estimate",
+    "tests/frankly_design",
 )
 
 

@@ -26,13 +26,18 @@ CHECKS = {
 # Modules that each package may import besides the standard library: its declared dependencies.
 DEPENDENCIES = {
     "shared/frankly_protocol": {"cryptography", "frankly_protocol"},
+    "design/frankly_design": {
+        *("cdd", "flint", "frankly_design", "frankly_protocol", "highspy", "numpy"),
+        *("pydantic", "pydantic_core", "scipy"),
+    },
     "client_sdk/frankly_sdk": {"cryptography", "frankly_protocol", "frankly_sdk", "requests"},
 }
 
-# Libraries of the server, with the only folders or modules that may import them.
+# Libraries of the mathematics and of the server, with the only folders or modules that may import them.
 HOMES = {
-    "cdd": ["design/notions/rays.py"],
-    "highspy": ["lazy.py"],
+    "cdd": ["numeric/rays.py"],
+    "flint": ["numeric/rational.py"],
+    "highspy": ["numeric/lazy.py"],
     "openpyxl": ["surveys/xlsform_workbook.py"],
     "pyxform": ["surveys/xlsform_workbook.py"],
     "xlrd": ["surveys/xlsform_workbook.py"],
@@ -70,15 +75,21 @@ def test_a_package_imports_what_it_declares(root: Path, folder: str) -> None:
 
 
 @pytest.mark.parametrize("library", HOMES)
-def test_a_server_library_is_imported_only_in_its_home(root: Path, library: str) -> None:
-    server = root / "server/frankly_server"
-    users = [path.relative_to(server) for path, name in _imports(server) if name == library]
+def test_a_library_is_imported_only_in_its_home(root: Path, library: str) -> None:
+    users = [
+        path.relative_to(folder)
+        for folder in (root / "design/frankly_design", root / "server/frankly_server")
+        for path, name in _imports(folder)
+        if name == library
+    ]
     homes = [Path(home) for home in HOMES[library]]
     assert users, f"no module imports {library}: remove its row and the dependency"
     assert not [str(user) for user in users if not any(user.is_relative_to(home) for home in homes)]
 
 
-@pytest.mark.parametrize("folder", ["server", "shared", "client_sdk", "analyst", "bench", "tools"])
+@pytest.mark.parametrize(
+    "folder", ["server", "design", "shared", "client_sdk", "analyst", "bench", "tools"]
+)
 def test_only_the_formatter_breaks_lines(root: Path, folder: str) -> None:
     """Tables of tests and papers may keep their rows (`fmt: skip`); other code may not."""
     marked = [path for path in (root / folder).rglob("*.py") if "fmt: skip" in path.read_text()]

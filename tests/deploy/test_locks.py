@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from tools.blocks import blocks, pages
 
 LOCKS = ["build", "runtime", "demo", "test"]
-PACKAGES = ["shared", "client_sdk", "analyst", "server"]
+PACKAGES = ["shared", "design", "client_sdk", "analyst", "server"]
 
 
 def _pins(root: Path, lock: str) -> dict[tuple[str, str], list[str]]:
@@ -73,6 +73,23 @@ def test_every_declared_dependency_is_locked(root: Path, package: str) -> None:
             continue
         [exact] = locked[canonicalize_name(declared.name)]
         assert declared.specifier.contains(exact.version), text
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_requires_what_the_packages_that_it_carries_require(
+    root: Path, package: str
+) -> None:
+    def required(folder: Path) -> set[str]:
+        project = tomllib.loads((folder / "pyproject.toml").read_text())
+        return {str(Requirement(text)) for text in project["project"]["dependencies"]}
+
+    project = tomllib.loads((root / package / "pyproject.toml").read_text())
+    hooks = project["tool"]["hatch"]["build"].get("hooks", {}) if package != "shared" else {}
+    carried = hooks.get("custom", {}).get("carried", {})
+    for place in carried.values():
+        folder = (root / package / place).parent
+        if place.rpartition("/")[2].startswith("frankly_"):
+            assert required(folder) <= required(root / package), place
 
 
 def _locked_versions(root: Path, lock: str) -> dict[str, str]:

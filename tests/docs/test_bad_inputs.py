@@ -8,15 +8,15 @@ import signal
 from pathlib import Path
 
 import pytest
+from frankly_design.requests.estimate import estimate_json
 from frankly_protocol.problems import Problem
 from frankly_server.keys.durable import written_whole
-from frankly_server.requests.estimate import estimate_json
 
 DEFINITION = "frankly_server/surveys/test_definition.py"
 SURVEYS = "frankly_server/surveys/test_surveys.py"
-PRIOR = "frankly_server/design/notions/test_prior.py"
-ASKED = "frankly_server/requests/test_claims.py"
-ENGINE = "frankly_server/design/api/test_engine.py"
+PRIOR = "frankly_design/notions/test_prior.py"
+ASKED = "frankly_design/requests/test_claims.py"
+ENGINE = "frankly_design/engine/test_engine.py"
 REPORTS = "frankly_server/web/test_reports.py"
 ROUTES = "frankly_server/web/test_routes.py"
 INTAKE = "frankly_server/intake/test_intake.py"
@@ -62,10 +62,10 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_protocol/test_schema.py::test_invisible_and_control_characters_are_named",
         f"{DEFINITION}::test_every_script_and_emoji_are_accepted")),
     "13": ("a programme that cannot be solved", (
-        "frankly_server/design/tables/test_linear.py::test_failed_programmes_name_alternatives",
+        "frankly_design/tables/test_linear.py::test_failed_programmes_name_alternatives",
         f"{ASKED}::test_bad_requests_are_refused_by_field")),
     "14": ("rounding that cannot keep the promise", (
-        "frankly_server/design/tables/test_quantise.py::test_rows_outside_the_notion_are_refused",
+        "frankly_design/tables/test_quantise.py::test_rows_outside_the_notion_are_refused",
         f"{SURVEYS}::test_a_mechanism_that_breaks_its_promise_is_never_signed")),
     "15": ("a mechanism that cannot tell choices apart", (
         f"{SURVEYS}::test_claims_that_cannot_be_promised_are_not_published",
@@ -177,13 +177,13 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "47": ("estimates outside the unit interval", (
         f"{ANALYSIS}::test_estimates_outside_the_unit_interval_are_flagged_not_clipped",)),
     "48": ("reports that the mechanism cannot send", (
-        "frankly_server/estimate/test_poisoning.py::test_every_attack_stays_within_and_the_worst_reaches_the_bound",
+        "frankly_design/estimate/test_poisoning.py::test_every_attack_stays_within_and_the_worst_reaches_the_bound",
         f"{HERE}::test_reports_that_do_not_fit_are_flagged",
-        "frankly_server/estimate/test_kinds.py::test_an_impossible_sum_of_bits_is_flagged")),
+        "frankly_design/estimate/test_kinds.py::test_an_impossible_sum_of_bits_is_flagged")),
     "49": ("a confidence level of 0, 1 or 95; a nearly singular mechanism", (
         f"{ANALYSIS}::test_confidence_levels_out_of_range",
         f"{ROUTES}::test_levels_outside_zero_and_one_are_explained",
-        "frankly_server/estimate/test_estimator.py::test_an_ill_conditioned_mechanism_is_flagged")),
+        "frankly_design/estimate/test_estimator.py::test_an_ill_conditioned_mechanism_is_flagged")),
     "50": ("several versions", (
         f"{ANALYSIS}::test_versions_with_the_same_question_are_pooled",
         f"{ANALYSIS}::test_versions_with_different_questions_are_not_pooled")),
@@ -207,8 +207,8 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{SURVEYS}::test_nothing_is_published_without_a_trusted_key")),
     "55": ("a form that does not fit together", (
         "frankly_server/surveys/test_form_definition.py::test_errors_name_their_field_and_the_fix",
-        "frankly_server/requests/test_design_form.py::test_faults_name_their_field",
-        "frankly_server/requests/test_plan_form.py::test_faults_name_their_field")),
+        "frankly_design/requests/test_design_form.py::test_faults_name_their_field",
+        "frankly_design/requests/test_plan_form.py::test_faults_name_their_field")),
 }  # fmt: skip
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from frankly_server.design.form import design_form
-from frankly_server.design.form.comparisons import few_questions, separate_blocks
-from frankly_server.design.tables.limits import Limits
+from frankly_design.form import design_form
+from frankly_design.form.comparisons import few_questions, separate_blocks
+from frankly_design.tables.limits import Limits
 from frankly_server.surveys.drafting import form_request
 
 from examples.demo.surveys import SURVEYS
@@ -49,7 +49,7 @@ _COMPARES: Final = re.compile(
     r"\ba (?:third|quarter|fifth|sixth|eighth|ninth|tenth|twelfth) of the (?:respondents|reports)\b"
 )
 HELD: Final = {
-    "this needs 24% more reports than subset-selection": "tests/frankly_server/design/api/test_regret.py",
+    "this needs 24% more reports than subset-selection": "tests/frankly_design/engine/test_regret.py",
     "while that of clipping can be ten times as large": "docs/bench/estimate.json",
     "a block each cost ten times as much, in margin or in protection": "docs/bench/form.json",
     "27.6 % above the best possible": "tests/docs/test_guides.py",

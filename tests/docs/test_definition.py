@@ -122,7 +122,15 @@ SOURCES: Final = (
     (
         tuple(
             f"{folder}/**/*.py"
-            for folder in ("shared", "client_sdk", "analyst", "server", "examples", "tools")
+            for folder in (
+                "shared",
+                "design",
+                "client_sdk",
+                "analyst",
+                "server",
+                "examples",
+                "tools",
+            )
         ),
         of_python,
     ),

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.requests.design import design_json
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.cli.exits import exit_code
-from frankly_server.requests.design import design_json
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]

@@ -8,14 +8,14 @@ import time
 from pathlib import Path
 
 import pytest
+from frankly_design.engine.engine import MECHANISMS
+from frankly_design.families import PAIRS
+from frankly_design.notions.prior import Prior
+from frankly_design.notions.promises import pairs
+from frankly_design.requests.design import design_json
 from frankly_protocol.audit import Claim, require_private
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.mechanisms import KINDS
-from frankly_server.design import Prior
-from frankly_server.design.api.engine import MECHANISMS
-from frankly_server.design.families import PAIRS
-from frankly_server.design.notions.promises import pairs
-from frankly_server.requests.design import design_json
 
 from tests.docs.test_design_examples import ROOT, Json, rows_after
 

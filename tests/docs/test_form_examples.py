@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from frankly_design.requests.design import design_json
+from frankly_design.requests.design_form import FormFields, FormQuestionFields
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
-from frankly_server.requests.design import design_json
-from frankly_server.requests.design_form import FormFields, FormQuestionFields
 
 from tests.docs.test_design_examples import GUIDE, ROOT, design
 

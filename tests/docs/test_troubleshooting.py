@@ -20,6 +20,7 @@ _PAGE: Final = _ROOT / "docs" / "troubleshooting.md"
 _SOURCES: Final = {
     "run.py": of_python,
     "server/frankly_server/**/*.py": of_python,
+    "design/frankly_design/**/*.py": of_python,
     "shared/frankly_protocol/**/*.py": of_python,
     "client_sdk/frankly_sdk/**/*.py": of_python,
     "analyst/frankly_analyst/**/*.py": of_python,

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.requests.design import design_json
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.requests.design import design_json
 
 from examples.demo import __main__ as demo
 from examples.demo.people import Person, joint_counts

@@ -23,9 +23,9 @@ from click.testing import CliRunner
 from flask import Flask
 from frankly_analyst import Analyst, EstimatesRequest, Unreachable, request
 from frankly_analyst.request import FIELDS, as_text
+from frankly_design.estimate import margins
 from frankly_server.analysis.request import Request
 from frankly_server.cli import estimates as command
-from frankly_server.estimate import margins
 from frankly_server.web import estimates_request
 from frankly_server.web.results.asked import Asked
 

@@ -20,9 +20,9 @@ from random import Random
 from typing import Any
 
 import pytest
+from frankly_design.estimate import estimate
 from frankly_protocol.documents import SurveyDocument
 from frankly_server.app import create_app
-from frankly_server.estimate import estimate
 
 from tests.frankly_server.web.site import Site, make_site
 from tests.survey_files import REGION, SMOKES, habits

@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_analyst.shown import Shown
+from frankly_design.estimate.scales import DesignRows, Figure
+from frankly_design.requests.design_form import FormQuestionFields
+from frankly_design.tables.limits import Limits
+from frankly_design.tables.parts import PartTable, chance_shown, counted_blocks, estimated_blocks
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
@@ -22,10 +26,6 @@ from frankly_server.analysis.counted_document import CellCounts, Key, Received
 from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import estimates_json
-from frankly_server.design.tables.limits import Limits
-from frankly_server.forms import PartTable, chance_shown, counted_blocks, estimated_blocks
-from frankly_server.requests.design_form import FormQuestionFields
-from frankly_server.scales import DesignRows, Figure
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import Place, _form_question, draft_document, draft_part
 from frankly_server.surveys.preview import stated_of, wanted_plan
@@ -231,7 +231,7 @@ def test_every_wanted_figure_is_refused_or_estimated(
 ) -> None:
     """--full tests 500 files."""
     # The bound takes a third of a design's time, and is no figure.
-    monkeypatch.setattr("frankly_server.design.form.engine.lower_bound", lambda *_: 0.0)
+    monkeypatch.setattr("frankly_design.form.engine.lower_bound", lambda *_: 0.0)
     outcomes = [require_wanted(seed) for seed in range(500 if full else 40)]
     assert outcomes.count("estimated") >= len(outcomes) / 3
     assert set(outcomes) >= {"estimated", "refused scores", "refused boxes"}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 class Beyond(NamedTuple):
     """A claim that is in none of the four papers.
 
-    says : the claim in one line. code : a file under server/frankly_server or shared. tests :
+    says : the claim in one line. code : a file under design/frankly_design or shared. tests :
     "module::function", anywhere in tests.
     """
 
@@ -21,7 +21,7 @@ BEYOND = (
     Beyond(
         "Equally likely answers, ε-LDP: a subset selection has the least variance (Ye and Barg "
         "2018), one the most information, at any number of answers",
-        "design/optimum/variance/symmetric.py",
+        "optimum/variance/symmetric.py",
         (
             "test_symmetric::test_the_optimum_is_the_best_subset_selection",
             "test_symmetry::test_the_table_of_few_answers_is_no_better",
@@ -30,13 +30,13 @@ BEYOND = (
     ),
     Beyond(
         "What is not symmetric gets a table",
-        "design/optimum/solver.py",
+        "optimum/solver.py",
         ("test_symmetry::test_asymmetric_requests_give_a_table",),
     ),
     Beyond(
         "Information and Hamming error of unary encodings and subset selections: by enumeration "
         "of sets to 16 answers, by their sizes for equally likely ones",
-        "design/tables/set_figures.py",
+        "tables/set_figures.py",
         (
             "test_set_figures::test_figures_equal_those_of_the_table",
             "test_set_figures::test_many_equal_answers",
@@ -64,7 +64,7 @@ BEYOND = (
     Beyond(
         "Under PML at even shares the optima have closed forms; at small levels one mechanism is "
         "best for all objectives",
-        "design/api/engine.py",
+        "engine/engine.py",
         (
             "test_pml::test_optima_have_the_closed_forms_of_the_page",
             "test_pml::test_small_levels_have_one_extremal_mechanism",
@@ -74,7 +74,7 @@ BEYOND = (
     Beyond(
         "metric-ldp: chains of levels change nothing, equal levels are LDP, the order of a pair "
         "counts",
-        "design/notions/cones.py",
+        "notions/cones.py",
         (
             "test_metric::test_chains_of_levels_do_not_change_the_cone",
             "test_metric::test_equal_levels_are_ldp",
@@ -83,7 +83,7 @@ BEYOND = (
     ),
     Beyond(
         "metric-ldp: optima are certified, and lie between those of LDP",
-        "design/optimum/solver.py",
+        "optimum/solver.py",
         (
             "test_metric::test_optima_are_certified_and_lie_between_those_of_ldp",
             "test_metric::test_columns_are_generated_where_rays_are_too_many",
@@ -91,7 +91,7 @@ BEYOND = (
     ),
     Beyond(
         "The hull of utility-optimised LDP is a choice of levels of metric-ldp",
-        "design/notions/cones.py",
+        "notions/cones.py",
         (
             "test_metric::test_rays_of_the_hull_are_protected_or_reveal_a_harmless_answer",
             "test_metric::test_a_column_of_the_hull_is_a_sum_of_both_kinds",
@@ -101,7 +101,7 @@ BEYOND = (
     Beyond(
         "Beside a ceiling all vertices can be listed in a small description of the cone, so "
         "variance and information are certified",
-        "design/notions/cones.py",
+        "notions/cones.py",
         (
             "test_cones::test_the_projection_of_lifted_rows_is_the_cone",
             "test_walk::test_the_small_description_reaches_every_extreme_ray",
@@ -111,7 +111,7 @@ BEYOND = (
     ),
     Beyond(
         "Fewer targets than answers: every request is designed and certified",
-        "design/optimum/variance/dual.py",
+        "optimum/variance/dual.py",
         (
             "test_low_rank::test_random_requests_are_designed_and_certified",
             "test_low_rank::test_shares_of_several_questions_answered_together",
@@ -120,7 +120,7 @@ BEYOND = (
     Beyond(
         "… but no gap below about 5e-7 is promised: a share of 1e-7 goes to a mechanism of full "
         "rank",
-        "design/optimum/variance/dual.py",
+        "optimum/variance/dual.py",
         ("test_low_rank::test_a_gap_below_the_reserved_share_may_be_out_of_reach",),
     ),
 )

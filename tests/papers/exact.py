@@ -9,8 +9,8 @@ from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
-from frankly_server.design import Prior
-from frankly_server.design.notions.rays import extreme_rays
+from frankly_design.notions.prior import Prior
+from frankly_design.numeric.rays import extreme_rays
 from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 from numpy.typing import NDArray

@@ -9,17 +9,17 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from frankly_server.design.notions.ball_bounds import ball_bounds
-from frankly_server.design.notions.balls import Ball, confidence_ball
+from frankly_design.notions.ball_bounds import ball_bounds
+from frankly_design.notions.balls import Ball, confidence_ball
 
 from papers.ball_leakage import realised_epsilon, support, worst_case_epsilon, worst_case_over_ball
-from tests.frankly_server.design.notions.ball_reference import (
+from tests.frankly_design.maths import random_mechanism
+from tests.frankly_design.notions.ball_reference import (
     Vector,
     minimum_over_ball,
     random_counts,
     renyi,
 )
-from tests.frankly_server.maths import random_mechanism
 
 Weights = tuple[tuple[int, ...], ...]
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from frankly_server.design.notions.balls import Ball, confidence_ball
+from frankly_design.notions.balls import Ball, confidence_ball
 
 from papers.ball_leakage import worst_case_over_ball
 from papers.ball_product import ESTIMATE, best_over, edge, in_product, nearest, renyi_divergence
 from papers.channel import information
 from papers.robust_common import POLYOPT, Estimate
-from tests.frankly_server.design.notions.ball_reference import minimum_over_ball, renyi
+from tests.frankly_design.notions.ball_reference import minimum_over_ball, renyi
 from tests.papers.registry import paper
 
 ORDERS = (0.3, 0.5, 0.9, 1.0, 1.7, 2.0, 5.0)

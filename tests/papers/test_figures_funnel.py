@@ -11,8 +11,8 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior
 from numpy.typing import NDArray
 
 from papers.catalogue import FIGURES

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.families.lift.merging import subset_merging
+from frankly_design.families.lift.subset_rr import subset_random_response
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior
-from frankly_server.design.families.lift.merging import subset_merging
-from frankly_server.design.families.lift.subset_rr import subset_random_response
 from numpy.typing import NDArray
 
 from papers.ball_leakage import realised_epsilon
 from papers.robust_common import GRR, IR, NR, POLYOPT, POLYOPT_PRINTED, SRR, Estimate
-from tests.frankly_server.design.families.lift.reference import lifts
+from tests.frankly_design.families.lift.reference import lifts
 from tests.papers.exact import information, polyopt
 from tests.papers.registry import paper
 from tests.papers.test_lift import adult_prior, drawn, optimum, share_left

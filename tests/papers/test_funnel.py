@@ -12,13 +12,14 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from frankly_design.engine import design
+from frankly_design.measures import measure
+from frankly_design.notions.prior import Prior
+from frankly_design.tables.quantise import quantise
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import Prior, design
-from frankly_server.design.measures import measure
-from frankly_server.design.tables.quantise import quantise
 
-from tests.frankly_server.maths import (
+from tests.frankly_design.maths import (
     admits_identity,
     random_epsilon,
     random_mechanism,

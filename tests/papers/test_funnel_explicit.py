@@ -10,11 +10,12 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 import pytest
+from frankly_design.engine import DesignRequest, design
+from frankly_design.families import grr
+from frankly_design.measures import MeasureOptions, measure
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import Claim, level_for, worst
 from frankly_protocol.mechanisms import UnaryMechanism
-from frankly_server.design import DesignRequest, Prior, design
-from frankly_server.design.families import grr
-from frankly_server.design.measures import MeasureOptions, measure
 from hypothesis import strategies as st
 
 from tests.papers.exact import delta_rows, on_random

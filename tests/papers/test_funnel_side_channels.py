@@ -8,8 +8,8 @@ from itertools import islice, product
 
 import numpy as np
 import pytest
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior
 
 from papers import channel
 from papers.printed import theorem4

@@ -9,22 +9,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.engine import DesignRequest, design
+from frankly_design.families.lift import subset_rr
+from frankly_design.families.lift.complete_merging import watchdog
+from frankly_design.families.lift.merging import subset_merging
+from frankly_design.families.lift.subset_rr import subset_random_response
+from frankly_design.measures.lift import measure_lift
+from frankly_design.notions.lift_criteria import Measure
+from frankly_design.notions.prior import Prior
+from frankly_design.notions.promises import promise
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import DesignRequest, Prior, design
-from frankly_server.design.families.lift import subset_rr
-from frankly_server.design.families.lift.complete_merging import watchdog
-from frankly_server.design.families.lift.merging import subset_merging
-from frankly_server.design.families.lift.subset_rr import subset_random_response
-from frankly_server.design.measures.lift import measure_lift
-from frankly_server.design.notions.lift_criteria import Measure
-from frankly_server.design.notions.promises import promise
 from scipy.optimize import linprog
 
 from papers.lift_bounds import of_alip
 from papers.printed import lift as lift_printed
 from papers.records import read_records
-from tests.frankly_server.design.families.lift.reference import keeps, lifts
+from tests.frankly_design.families.lift.reference import keeps, lifts
 from tests.papers import adult
 from tests.papers.registry import paper
 

@@ -10,9 +10,9 @@ from fractions import Fraction
 from itertools import chain, combinations
 
 import pytest
-from frankly_server.design import Prior
-from frankly_server.design.measures import breach
-from frankly_server.design.measures.lift import measure_lift
+from frankly_design.measures import breach
+from frankly_design.measures.lift import measure_lift
+from frankly_design.notions.prior import Prior
 from hypothesis import given
 from hypothesis import strategies as st
 

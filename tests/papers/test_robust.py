@@ -15,25 +15,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from frankly_design.families.robust.independent_reporting import best_split, grr_rows
+from frankly_design.families.robust.secret_rr import secret_rr
+from frankly_design.notions.ball_bounds import lower_bounds
+from frankly_design.notions.balls import Ball, confidence_ball
+from frankly_design.tables.quantise import quantise
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design.families.robust.independent_reporting import best_split, grr_rows
-from frankly_server.design.families.robust.secret_rr import secret_rr
-from frankly_server.design.notions.ball_bounds import lower_bounds
-from frankly_server.design.notions.balls import Ball, confidence_ball
-from frankly_server.design.tables.quantise import quantise
 from scipy.stats import chi2
 
 from papers.ball_leakage import realised_epsilon, worst_case_over_ball
 from papers.value_leak import distance_bound, leak_of_distance, no_bounds, split_table
-from tests.frankly_server.design.notions.ball_reference import (
+from tests.frankly_design.maths import random_mechanism
+from tests.frankly_design.notions.ball_reference import (
     boundary_point,
     minimum_over_ball,
     random_counts,
     renyi,
 )
-from tests.frankly_server.maths import random_mechanism
 from tests.papers.exact import Matrix, information, polyopt
 from tests.papers.registry import paper
 

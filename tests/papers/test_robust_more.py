@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from frankly_server.design.families.robust.independent_reporting import best_split, grr_rows
-from frankly_server.design.notions.balls import Ball, confidence_ball, least
+from frankly_design.families.robust.independent_reporting import best_split, grr_rows
+from frankly_design.notions.balls import Ball, confidence_ball, least
 
 from papers.value_leak import leak_of_distance
 from tests.papers.exact import information

@@ -6,11 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from frankly_design.engine import DesignRequest, design
+from frankly_design.notions.ball_bounds import lower_bounds
+from frankly_design.notions.prior import Prior
+from frankly_design.notions.promises import pairs
+from frankly_design.tables.limits import Limits
 from frankly_protocol.audit import Claim, level_for, require_private
-from frankly_server.design import DesignRequest, Prior, design
-from frankly_server.design.notions.ball_bounds import lower_bounds
-from frankly_server.design.notions.promises import pairs
-from frankly_server.design.tables.limits import Limits
 
 from tests.papers.registry import paper
 

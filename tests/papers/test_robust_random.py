@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from frankly_server.design.families.robust.independent_reporting import best_split, grr_rows
-from frankly_server.design.notions.balls import Ball
+from frankly_design.families.robust.independent_reporting import best_split, grr_rows
+from frankly_design.notions.balls import Ball
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from papers.value_leak import distance_bound, leak_of_distance, split_table
-from tests.frankly_server.design.notions.ball_reference import renyi
+from tests.frankly_design.notions.ball_reference import renyi
 from tests.papers.exact import on_random
 from tests.papers.registry import paper
 

@@ -8,13 +8,13 @@ from fractions import Fraction
 from itertools import chain, combinations
 
 import pytest
+from frankly_design.families.sanitisation import error_bound_discrete
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism, columns
-from frankly_server.design.families.sanitisation import error_bound_discrete
 
 from papers import sanitisation as theory
-from tests.frankly_server.maths import random_mechanism
+from tests.frankly_design.maths import random_mechanism
 
 
 def subsets(reports: int) -> list[tuple[int, ...]]:

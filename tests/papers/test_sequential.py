@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from frankly_design.notions.prior import Prior
+from frankly_design.tables.quantise import quantise
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_server.design import Prior
-from frankly_server.design.tables.quantise import quantise
 from scipy.optimize import minimize
 
 from papers.sequential import SPENDING, Product, Rows, best_product, most_informative, product_of

@@ -10,11 +10,11 @@ import random
 from fractions import Fraction
 
 import pytest
+from frankly_design.families.sanitisation import error_bound_discrete
 from frankly_protocol.audit import Claim, worst
-from frankly_server.design.families.sanitisation import error_bound_discrete
 
 from papers.sanitisation import delta_needed, error_bound
-from tests.frankly_server.maths import random_mechanism
+from tests.frankly_design.maths import random_mechanism
 from tests.papers.exact import different, distribution, needed_delta, power
 from tests.papers.registry import paper
 

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from frankly_server.design.families.sanitisation import error_range, exponent_range
+from frankly_design.families.sanitisation import error_range, exponent_range
 from scipy.optimize import linprog
 
 from papers.sanitisation import exponent_of, ratio_classes, sufficient_set, wrong_of, wrong_range

@@ -12,13 +12,13 @@ from functools import cache
 from itertools import combinations, permutations, product
 
 import pytest
-from frankly_server.design import Prior
-from frankly_server.design.notions.ldp_polytope import is_extreme as said_extreme
-from frankly_server.design.notions.ldp_polytope import loose_entries
-from frankly_server.design.notions.rays import extreme_rays
+from frankly_design.notions.ldp_polytope import is_extreme as said_extreme
+from frankly_design.notions.ldp_polytope import loose_entries
+from frankly_design.notions.prior import Prior
+from frankly_design.numeric.rays import extreme_rays
 
 from papers.extreme_points import extreme_points
-from tests.frankly_server.maths import rays_of
+from tests.frankly_design.maths import rays_of
 from tests.papers.exact import rank
 from tests.papers.registry import paper
 

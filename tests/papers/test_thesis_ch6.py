@@ -9,15 +9,16 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from frankly_design.engine import design
+from frankly_design.estimate import Decoder, estimate
+from frankly_design.estimate.decoder import decoder, shares
+from frankly_design.estimate.margins import chebyshev_factor
+from frankly_design.notions.prior import Prior
+from frankly_design.tables import objectives
 from frankly_protocol.audit import level_for, parse_epsilon
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import Prior, design
-from frankly_server.design.tables import objectives
-from frankly_server.estimate import Decoder, estimate
-from frankly_server.estimate.decoder import decoder, shares
-from frankly_server.estimate.margins import chebyshev_factor
 
-from tests.frankly_server.maths import wanted
+from tests.frankly_design.maths import wanted
 from tests.narrowing import dense_of
 from tests.papers.registry import paper
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from frankly_design.estimate import estimate
+from frankly_design.families import best_point
+from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import Claim, worst
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import Prior
-from frankly_server.design.families import best_point
-from frankly_server.estimate import estimate
 
 from tests.narrowing import present
 from tests.papers.registry import paper

@@ -36,6 +36,7 @@ from tools.release.sbom import bill_of_materials
 
 PACKAGES = {
     "frankly_protocol": "shared",
+    "frankly_design": "design",
     "frankly_sdk": "client_sdk",
     "frankly_analyst": "analyst",
     "frankly_server": "server",
@@ -274,6 +275,7 @@ def test_a_wheel_imports_no_other_package_of_ours(
     """The modules are those of the checkout, in which only names in imports may differ."""
     sources = {
         f"{package}/_protocol": root / "shared/frankly_protocol",
+        f"{package}/_design": root / "design/frankly_design",
         f"{package}/_analyst": root / "analyst/frankly_analyst",
         f"{package}/migrations": root / "migrations",
         package: root / PACKAGES[package] / package,
@@ -294,8 +296,8 @@ def test_a_wheel_imports_no_other_package_of_ours(
 
 
 def _original_name(module: str, package: str) -> str:
-    for place, name in (("_protocol", "frankly_protocol"), ("_analyst", "frankly_analyst")):
-        module = re.sub(rf"^{package}\.{place}\b", name, module)
+    for place in ("protocol", "design", "analyst"):
+        module = re.sub(rf"^{package}\._{place}\b", f"frankly_{place}", module)
     return module
 
 
@@ -375,7 +377,7 @@ def test_no_text_installs_a_name_of_ours_from_an_index(root: Path) -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True)
     tells = re.compile(
         r"(?:pip|npm) (?:install|add)[^\n`]* ['\"]?(?:frankly[-_]\w+(?![-\w.]*\.(?:whl|tar))|@frankly/)"
-        r"|install frankly-|frankly-(?:sdk|server|analyst|protocol)\["
+        r"|install frankly-|frankly-(?:sdk|server|analyst|protocol|design)\["
     )
     for name in listed.stdout.decode().split("\0"):
         path = root / name
@@ -421,6 +423,14 @@ print("frankly_sdk", receipt.status)""",
 from frankly_server.cli import main
 import frankly_server.app
 main(["survey", "template", "health"])""",
+    "frankly_design": """\
+from fractions import Fraction
+from frankly_design.engine import DesignRequest, design
+from frankly_design.notions import promises
+from frankly_design.notions.prior import Prior
+claims = (promises.answer_ldp(Fraction(1)),)
+found = design(DesignRequest(Prior.from_rows([[1, 1, 1]]), claims))
+print("frankly_design", "certified" if found.certified else "not certified")""",
     "frankly_analyst": "import frankly_analyst; print('frankly_analyst', frankly_analyst.Analyst.__name__)",
     "frankly_protocol": "from frankly_protocol.audit import Claim; print('frankly_protocol', Claim.__name__)",
 }
@@ -428,6 +438,7 @@ main(["survey", "template", "health"])""",
 SAID = {
     "frankly_sdk": "frankly_sdk sent",
     "frankly_server": "blocks:",
+    "frankly_design": "frankly_design certified",
     "frankly_analyst": "frankly_analyst Analyst",
     "frankly_protocol": "frankly_protocol Claim",
 }
@@ -437,9 +448,15 @@ SAID = {
 @pytest.mark.parametrize(
     "order",
     [
-        ("frankly_analyst", "frankly_protocol", "frankly_sdk", "frankly_server"),
+        ("frankly_analyst", "frankly_protocol", "frankly_design", "frankly_sdk", "frankly_server"),
         pytest.param(
-            ("frankly_server", "frankly_sdk", "frankly_protocol", "frankly_analyst"),
+            (
+                "frankly_server",
+                "frankly_design",
+                "frankly_sdk",
+                "frankly_protocol",
+                "frankly_analyst",
+            ),
             marks=pytest.mark.full_only,
         ),
     ],
@@ -535,9 +552,9 @@ def test_archives_install_in_an_empty_environment(
         *(str(f) for f in archives if f.name.endswith(ending)),
     )
     listed = _versions(python)
-    assert {listed[f"frankly-{name}"] for name in ("protocol", "sdk", "analyst", "server")} == {
-        __version__
-    }
+    assert {
+        listed[f"frankly-{name}"] for name in ("protocol", "design", "sdk", "analyst", "server")
+    } == {__version__}
     _pip(python, "check")
     [site] = (tmp_path / "empty/lib").glob("python3*/site-packages")
     licences = [*site.glob("frankly_*.dist-info/licenses/LICENSE")]

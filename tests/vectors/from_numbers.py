@@ -10,6 +10,8 @@ from itertools import chain, product
 from random import Random
 from typing import Any
 
+from frankly_design.estimate.decoder import decoder, shares
+from frankly_design.estimate.sets import SetCounts, SetEvidence
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import (
     AgreementMechanism,
@@ -23,8 +25,6 @@ from frankly_protocol.mechanisms import (
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
-from frankly_server.estimate.decoder import decoder, shares
-from frankly_server.estimate.sets import SetCounts, SetEvidence
 
 from tests.frankly_protocol.every_kind import DENSE, FORM, KINDS
 from tests.frankly_protocol.mechanisms import test_agreement

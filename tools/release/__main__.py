@@ -21,7 +21,7 @@ from tools.release.npm import pack
 from tools.release.sbom import bill_of_materials
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PROJECTS: Final = ("shared", "client_sdk", "analyst", "server")
+PROJECTS: Final = ("shared", "design", "client_sdk", "analyst", "server")
 PLACES: Final = (*PROJECTS, "migrations", "LICENSE", ".gitignore")
 """What a build reads."""
 NAMESPACE: Final = "frankly-release"
@@ -31,7 +31,7 @@ EPOCH: Final = "1577836800"
 
 
 def build(folder: Path, root: Path = ROOT) -> list[Path]:
-    """Write wheels and source archives of the four distributions, and the npm package, to `folder`.
+    """Write wheels and source archives of the five distributions, and the npm package, to `folder`.
 
     Returns the archives, sorted. Raises subprocess.CalledProcessError if a build fails.
     """

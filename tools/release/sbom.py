@@ -14,7 +14,13 @@ from frankly_protocol import __version__
 _PIN: Final = re.compile(
     r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?: ; (?P<where>[^\\\n]+))?"
 )
-_OWN: Final = ("frankly-protocol", "frankly-sdk", "frankly-analyst", "frankly-server")
+_OWN: Final = (
+    "frankly-protocol",
+    "frankly-design",
+    "frankly-sdk",
+    "frankly-analyst",
+    "frankly-server",
+)
 _OWN_NPM: Final = "@frankly/sdk"
 """It contains no third-party code; frameworks are dependencies of the app."""
 

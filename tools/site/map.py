@@ -187,31 +187,31 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("which fields of a request exclude each other", "frankly_server.analysis.request:Request"),
         ("the columns of the CSV of estimates", "frankly_analyst.rows:Estimate"),
         ("the CSV file for people with a spreadsheet", "frankly_analyst.formats:to_spreadsheet"),
-        ("which warnings (flags) an estimate has", "frankly_server.estimate.flags:row_flags"),
+        ("which warnings (flags) an estimate has", "frankly_design.estimate.flags:row_flags"),
         ("the sentences of the estimates page", "server/frankly_server/web/results/sentences.py"),
         (
             "the minimum number of reports for an estimate; below it the status is `insufficient`, with HTTP 200",
             "frankly_server.analysis.result:estimates_json",
         ),
-        ("the unbiased estimate from counts", "frankly_server.estimate.decoder:decoder"),
-        ("which shares can be estimated", "frankly_server.estimate.identifiable:in_words"),
-        ("the variance of an estimate", "frankly_server.estimate.figures:Figures"),
-        ("the kinds of interval, and the default", "frankly_server.estimate.margins:METHODS"),
-        ("the score interval", "frankly_server.estimate.intervals:score"),
-        ("the guaranteed interval", "frankly_server.estimate.chernoff:kl"),
-        ("the interval of a ratio", "frankly_server.estimate.ratios:ratio"),
-        ("the projection onto the simplex", "frankly_server.estimate.projection:onto_simplex"),
+        ("the unbiased estimate from counts", "frankly_design.estimate.decoder:decoder"),
+        ("which shares can be estimated", "frankly_design.estimate.identifiable:in_words"),
+        ("the variance of an estimate", "frankly_design.estimate.figures:Figures"),
+        ("the kinds of interval, and the default", "frankly_design.estimate.margins:METHODS"),
+        ("the score interval", "frankly_design.estimate.intervals:score"),
+        ("the guaranteed interval", "frankly_design.estimate.chernoff:kl"),
+        ("the interval of a ratio", "frankly_design.estimate.ratios:ratio"),
+        ("the projection onto the simplex", "frankly_design.estimate.projection:onto_simplex"),
         (
             "how much fake reports can change an estimate",
-            "frankly_server.estimate.poisoning:poisoning",
+            "frankly_design.estimate.poisoning:poisoning",
         ),
         ("how versions are pooled", "frankly_server.analysis.pooling:pool"),
-        ("effect sizes and their intervals", "frankly_server.estimate.effects:cohens_h"),
+        ("effect sizes and their intervals", "frankly_design.estimate.effects:cohens_h"),
         (
             "whether people gave up at some questions of a form more often",
-            "frankly_server.estimate.completion:completion",
+            "frankly_design.estimate.completion:completion",
         ),
-        ("the correction for several tests (Holm)", "frankly_server.estimate.effects:holm"),
+        ("the correction for several tests (Holm)", "frankly_design.estimate.effects:holm"),
         (
             "which groups and tests a comparison has",
             "frankly_server.analysis.comparing:comparisons",
@@ -227,45 +227,45 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
         ("the day of a batch", "frankly_server.store.batches:day_of"),
         ("how days become weeks and months", "frankly_server.analysis.periods:Span"),
-        ("how a request for a plan is answered", "frankly_server.requests.plan:plan_json"),
-        ("the fields of a request for a plan", "frankly_server.requests.plan_request:PlanRequest"),
+        ("how a request for a plan is answered", "frankly_design.requests.plan:plan_json"),
+        ("the fields of a request for a plan", "frankly_design.requests.plan_request:PlanRequest"),
         (
             "the half-width of a margin, and the finite population",
-            "frankly_server.estimate.figures:sampling_factors",
+            "frankly_design.estimate.figures:sampling_factors",
         ),
-        ("the margin of a planned survey", "frankly_server.estimate.planner:Plan.margins"),
+        ("the margin of a planned survey", "frankly_design.estimate.planner:Plan.margins"),
         (
             "the reports with which every planned result is shown",
-            "frankly_server.estimate.sure_counts:sure_reports",
+            "frankly_design.estimate.sure_counts:sure_reports",
         ),
-        ("how a plan of two arms is answered", "frankly_server.requests.split:split_json"),
+        ("how a plan of two arms is answered", "frankly_design.requests.split:split_json"),
         (
             "the power of the test that compares two arms",
-            "frankly_server.estimate.split_test:SplitTest",
+            "frankly_design.estimate.split_test:SplitTest",
         ),
         (
             "the best division of respondents over waves",
-            "frankly_server.estimate.wave_plan:best_division",
+            "frankly_design.estimate.wave_plan:best_division",
         ),
-        ("the level of each wave in a plan", "frankly_server.requests.waves:waves_json"),
+        ("the level of each wave in a plan", "frankly_design.requests.waves:waves_json"),
     ),
     "Design": (
-        ("the fields of a design request", "frankly_server.requests.design_fields:DesignFields"),
+        ("the fields of a design request", "frankly_design.requests.design_fields:DesignFields"),
         (
             "the limits of a search's time, gap and memory",
-            "frankly_server.requests.design_fields:SearchLimits",
+            "frankly_design.requests.design_fields:SearchLimits",
         ),
-        ("the names of mechanisms", "frankly_server.design.api.request:MECHANISMS"),
-        ("the objectives of a design", "frankly_server.design.tables.objectives:OBJECTIVES"),
+        ("the names of mechanisms", "frankly_design.engine.request:MECHANISMS"),
+        ("the objectives of a design", "frankly_design.tables.objectives:OBJECTIVES"),
         (
             "which solver designs a mechanism, and when a design is certified",
-            "frankly_server.design.api.engine:design",
+            "frankly_design.engine.engine:design",
         ),
-        ("the bound that no mechanism beats", "frankly_server.design.optimum.variance.proof:prove"),
-        ("rounding to whole numbers", "frankly_server.design.tables.quantise:quantise"),
+        ("the bound that no mechanism beats", "frankly_design.optimum.variance.proof:prove"),
+        ("rounding to whole numbers", "frankly_design.tables.quantise:quantise"),
         (
             "when the warning about a poor mechanism is given",
-            "frankly_server.design.api.regret:LEAST_RATIO",
+            "frankly_design.engine.regret:LEAST_RATIO",
         ),
     ),
     "Forms": (
@@ -277,24 +277,27 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "how a device turns numbers, boxes and skipped questions into choices",
             "frankly_sdk.answer:Answer.settled",
         ),
-        ("the fields of a request for a form", "frankly_server.requests.design_form:FormFields"),
-        ("how a form is designed", "frankly_server.design.form.engine:design_form"),
+        ("the fields of a request for a form", "frankly_design.requests.design_form:FormFields"),
+        ("how a form is designed", "frankly_design.form.engine:design_form"),
         (
             "how often a form draws each group of questions",
-            "frankly_server.design.form.allocation:allocate",
+            "frankly_design.form.allocation:allocate",
         ),
         (
             "which designs a form is compared with",
-            "frankly_server.design.form.comparisons:separate_blocks",
+            "frankly_design.form.comparisons:separate_blocks",
         ),
-        ("the margins of a planned form", "frankly_server.requests.plan_form:FormPlan"),
-        ("how the parts of a form are counted", "frankly_server.forms:counted_blocks"),
+        ("the margins of a planned form", "frankly_design.requests.plan_form:FormPlan"),
+        ("how the parts of a form are counted", "frankly_design.tables.parts:counted_blocks"),
         ("which questions have to be asked for a plan of a form", "frankly_protocol.asking:Asking"),
         (
             "the chance that a report shows a question of a form",
-            "frankly_server.forms:chance_shown",
+            "frankly_design.tables.parts:chance_shown",
         ),
-        ("which joint tables a form can estimate", "frankly_server.joint_tables:estimable_pairs"),
+        (
+            "which joint tables a form can estimate",
+            "frankly_design.form.joint_tables:estimable_pairs",
+        ),
     ),
     "Accounts and access": (
         (
@@ -365,15 +368,15 @@ the object, not import it; otherwise the page is not written.
 _RECIPES = """
 ## How to add
 
-**A mechanism (family).** A module in `server/frankly_server/design/families/` with its parameters and its integer
-table, named in `FAMILIES` of `server/frankly_server/design/families/__init__.py`; an example in
+**A mechanism (family).** A module in `design/frankly_design/families/` with its parameters and its integer
+table, named in `FAMILIES` of `design/frankly_design/families/__init__.py`; an example in
 `docs/examples/design/`, which the tests run. The verifier needs no change: it judges tables. A new *kind* of table
 (beside table, unary, subset and product) is a class in `shared/frankly_protocol/mechanisms/`, its verifier in
 `shared/frankly_protocol/audit/`, its twin in `client_sdk/browser/src/`, and a vector in `tests/vectors/`.
 
 **A privacy notion.** Its name and levels in `shared/frankly_protocol/promises.py`, its exact check in
 `shared/frankly_protocol/audit/`, the same in `client_sdk/browser/src/`, vectors, and its cone in
-`server/frankly_server/design/notions/cones.py`. Its explanation is part of `explain()` on both sides.
+`design/frankly_design/notions/cones.py`. Its explanation is part of `explain()` on both sides.
 
 **A route.** A view in `server/frankly_server/web/`, with `@declare`, which describes it for OpenAPI; its error codes in
 `shared/frankly_protocol/problems.py` and `docs/errors.md`; then `python -m tools.site.reference` and this page.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
 
+from frankly_design.numeric.lazy import LazyModule
 from frankly_protocol.clock import Clock
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -24,7 +25,6 @@ from frankly_server.accounts.sessions import (
     time_text,
 )
 from frankly_server.keys import Keyring
-from frankly_server.lazy import LazyModule
 from frankly_server.store import Database, PasskeyRow
 
 if TYPE_CHECKING:

@@ -8,6 +8,24 @@ from itertools import product
 from typing import Final
 
 import numpy as np
+from frankly_design.estimate.anchors import (
+    Anchored,
+    AnchorScore,
+    Counted,
+    Stack,
+    anchor_weights,
+    fit_test,
+)
+from frankly_design.estimate.decoder import decoder, shares
+from frankly_design.estimate.estimator import checked_evidence
+from frankly_design.numeric.arrays import FloatArray
+from frankly_design.tables.parts import (
+    PartTable,
+    are_shown_together,
+    counted_blocks,
+    estimated_blocks,
+    once_per_document,
+)
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
@@ -19,24 +37,6 @@ from frankly_server.analysis.part import Part
 from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.random_law import Stated, random_law
 from frankly_server.analysis.versions import covariance_at
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.anchors import (
-    Anchored,
-    AnchorScore,
-    Counted,
-    Stack,
-    anchor_weights,
-    fit_test,
-)
-from frankly_server.estimate.decoder import decoder, shares
-from frankly_server.estimate.estimator import checked_evidence
-from frankly_server.forms import (
-    PartTable,
-    are_shown_together,
-    counted_blocks,
-    estimated_blocks,
-    once_per_document,
-)
 
 
 @dataclass(frozen=True, slots=True)

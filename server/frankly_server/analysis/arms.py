@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from math import ceil, floor, prod
 from typing import Any, Final
 
+from frankly_design.estimate.split_plan import sizes_test
+from frankly_design.tables.parts import cell_questions
+
 from frankly_server.analysis.counted_document import Received
-from frankly_server.estimate.split_plan import sizes_test
-from frankly_server.forms import cell_questions
 
 _STEPS: Final = 64
 """Number of totals for which the test is tried."""

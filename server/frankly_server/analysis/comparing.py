@@ -11,6 +11,14 @@ from typing import Any, Final
 import numpy as np
 from frankly_analyst.comparisons import Comparison
 from frankly_analyst.request import ALL, FIRST, MEAN, PREVIOUS
+from frankly_design.estimate.effects import (
+    chi_squared,
+    cohens_h,
+    common_ratio,
+    holm,
+    ratio_ends,
+    two_sided,
+)
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -19,14 +27,6 @@ from frankly_server.analysis.groups import Group, id_of, is_within_periods, scor
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.tables import Table, Target
-from frankly_server.estimate.effects import (
-    chi_squared,
-    cohens_h,
-    common_ratio,
-    holm,
-    ratio_ends,
-    two_sided,
-)
 
 MAX_ROWS: Final = 10_000
 """Largest number of comparisons of one question."""

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from frankly_design.estimate.completion import Shown, completion, draws_one, kept
+from frankly_design.tables.parts import PartTable, counted_blocks
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
 
 from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.tables import blocks_of
-from frankly_server.estimate.completion import Shown, completion, draws_one, kept
-from frankly_server.forms import PartTable, counted_blocks
 
 Shares = Callable[[Received, float], Sequence[Mapping[str, Any]]]
 """Shares of every question of one document at a level, as in a response."""

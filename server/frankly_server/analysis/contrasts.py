@@ -12,30 +12,30 @@ from math import fsum, sqrt
 from typing import Any
 
 import numpy as np
-
-from frankly_server.analysis.part import Part
-from frankly_server.analysis.pooling import Pooled, scaled
-from frankly_server.analysis.request import Request
-from frankly_server.analysis.versions import common_shares, covariance_at
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.chernoff import Ends
-from frankly_server.estimate.evidence import Evidence
-from frankly_server.estimate.figures import sampling_factors
-from frankly_server.estimate.margins import (
+from frankly_design.estimate.chernoff import Ends
+from frankly_design.estimate.evidence import Evidence
+from frankly_design.estimate.figures import sampling_factors
+from frankly_design.estimate.margins import (
     Pairs,
     Values,
     chebyshev_factor,
     normal_quantile,
     widened,
 )
-from frankly_server.estimate.pooling import (
+from frankly_design.estimate.pooling import (
     Homogeneity,
     combined_ends,
     homogeneity,
     kl_ends,
     weighted_sum,
 )
-from frankly_server.estimate.target_ends import cut
+from frankly_design.estimate.target_ends import cut
+from frankly_design.numeric.arrays import FloatArray
+
+from frankly_server.analysis.part import Part
+from frankly_server.analysis.pooling import Pooled, scaled
+from frankly_server.analysis.request import Request
+from frankly_server.analysis.versions import common_shares, covariance_at
 
 _GUARANTEED = ("kl", "exact")
 """Requested methods for which the Chernoff bound of the weighted sum is shown."""

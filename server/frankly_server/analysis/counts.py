@@ -13,6 +13,9 @@ from functools import lru_cache
 from math import prod
 from typing import Any, Final
 
+from frankly_design.estimate import Joint, SetCounts
+from frankly_design.estimate.joint import Source
+from frankly_design.tables.parts import PartTable, cell_questions, clear_blocks, counted_blocks
 from frankly_protocol.blocks import Choice, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -26,9 +29,6 @@ from frankly_server.analysis.counts_request import CountsQuery
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.periods import ALL_TIME, PERIODS
 from frankly_server.analysis.tables import blocks_of, estimable_blocks
-from frankly_server.estimate import Joint, SetCounts
-from frankly_server.estimate.joint import Source
-from frankly_server.forms import PartTable, cell_questions, clear_blocks, counted_blocks
 from frankly_server.store import Layout
 
 MAX_STRATA: Final = 10_000

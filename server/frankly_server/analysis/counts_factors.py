@@ -5,14 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
-from frankly_protocol.problems import Problem
-
-from frankly_server.analysis.part import Part
-from frankly_server.analysis.tables import Table as Asked
-from frankly_server.analysis.tables import cell_weights
-from frankly_server.estimate.decoder import (
+from frankly_design.estimate.decoder import (
     MAX_CELLS,
     Table,
     decoder,
@@ -20,9 +13,16 @@ from frankly_server.estimate.decoder import (
     shares,
     weights_of,
 )
-from frankly_server.estimate.factors import SetFactor
-from frankly_server.estimate.joint import Joint, Source, block_priors
-from frankly_server.estimate.set_law import SetMechanism, chances
+from frankly_design.estimate.factors import SetFactor
+from frankly_design.estimate.joint import Joint, Source, block_priors
+from frankly_design.estimate.set_law import SetMechanism, chances
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
+from frankly_protocol.problems import Problem
+
+from frankly_server.analysis.part import Part
+from frankly_server.analysis.tables import Table as Asked
+from frankly_server.analysis.tables import cell_weights
 
 Prior = tuple[int, ...]
 _MAX_ENTRIES: Final = MAX_CELLS

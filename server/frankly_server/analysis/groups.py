@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_analyst.request import COMPARISONS
+from frankly_design.tables.parts import cell_questions
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -14,7 +15,6 @@ from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS
 from frankly_server.analysis.request import VERSION, Request
 from frankly_server.analysis.tables import Table, blocks_of
-from frankly_server.forms import cell_questions
 from frankly_server.store import Layout
 
 

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from frankly_design.estimate.effects import chi_squared, length_ends, wald
+from frankly_design.estimate.figures import sampling_factors
+from frankly_design.estimate.projection import onto_simplex
+from frankly_design.numeric.arrays import FloatArray
 
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import Pooled
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.tables import Table
 from frankly_server.analysis.versions import covariance_at
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.effects import chi_squared, length_ends, wald
-from frankly_server.estimate.figures import sampling_factors
-from frankly_server.estimate.projection import onto_simplex
 
 _UNTESTED: Final[dict[str, Any]] = dict.fromkeys(("statistic", "df", "p", "effect"))
 

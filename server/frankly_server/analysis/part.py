@@ -6,20 +6,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 
+from frankly_design.estimate import Joint, SetCounts
+from frankly_design.estimate.decoder import Targets
+from frankly_design.estimate.estimator import checked_evidence
+from frankly_design.estimate.evidence import Evidence
+from frankly_design.estimate.inputs import Tally as Counts
+from frankly_design.estimate.joint import Source
+from frankly_design.estimate.set_law import SetMechanism
+from frankly_design.tables.parts import PartTable, part_table
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.counted_document import Tally
-from frankly_server.estimate import Joint, SetCounts
-from frankly_server.estimate.decoder import Targets
-from frankly_server.estimate.estimator import checked_evidence
-from frankly_server.estimate.evidence import Evidence
-from frankly_server.estimate.inputs import Tally as Counts
-from frankly_server.estimate.joint import Source
-from frankly_server.estimate.set_law import SetMechanism
-from frankly_server.forms import PartTable, part_table
 from frankly_server.store import is_masked
 
 

@@ -20,6 +20,12 @@ from typing import Any, Final
 
 import numpy as np
 from frankly_analyst.request import INVERSE_VARIANCE
+from frankly_design.estimate import Estimate, estimate
+from frankly_design.estimate.evidence import Evidence
+from frankly_design.estimate.margins import Pairs, Values
+from frankly_design.estimate.poisoning import Poisoning
+from frankly_design.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
+from frankly_design.estimate.target_ends import cut
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
@@ -31,12 +37,6 @@ from frankly_server.analysis.versions import (
     inverse_variance_weights,
     respondents_weights,
 )
-from frankly_server.estimate import Estimate, estimate
-from frankly_server.estimate.evidence import Evidence
-from frankly_server.estimate.margins import Pairs, Values
-from frankly_server.estimate.poisoning import Poisoning
-from frankly_server.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
-from frankly_server.estimate.target_ends import cut
 
 BETA: Final = Fraction(1, 100)
 """Share of fake reports that the poisoning columns assume; the columns grow as β/(1−β)."""

@@ -9,6 +9,25 @@ from typing import Any, Final
 
 import numpy as np
 from frankly_analyst.random_answers import UNCOUNTED
+from frankly_design.estimate.anchors import Anchored, same_share_by_anchors
+from frankly_design.estimate.evidence import Evidence
+from frankly_design.estimate.figures import Figures
+from frankly_design.estimate.margins import Pairs, normal_quantile
+from frankly_design.estimate.validity import (
+    BY_GROUP,
+    LEAST_TESTED,
+    SHOWN,
+    Attention,
+    Item,
+    Observed,
+    corrected,
+    law_test,
+    same_share,
+    with_share,
+    without_noise_of,
+)
+from frankly_design.numeric.arrays import FloatArray
+from frankly_design.numeric.lazy import special
 from frankly_protocol.blocks import Question
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -33,25 +52,6 @@ from frankly_server.analysis.request import VERSION, Request
 from frankly_server.analysis.rows import possible
 from frankly_server.analysis.tables import Table
 from frankly_server.analysis.versions import covariance_at
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.anchors import Anchored, same_share_by_anchors
-from frankly_server.estimate.evidence import Evidence
-from frankly_server.estimate.figures import Figures
-from frankly_server.estimate.margins import Pairs, normal_quantile
-from frankly_server.estimate.validity import (
-    BY_GROUP,
-    LEAST_TESTED,
-    SHOWN,
-    Attention,
-    Item,
-    Observed,
-    corrected,
-    law_test,
-    same_share,
-    with_share,
-    without_noise_of,
-)
-from frankly_server.lazy import special
 from frankly_server.store import day_of
 
 IMPRECISE: Final = "too_few_attentive"

@@ -11,12 +11,12 @@ from functools import lru_cache
 from itertools import combinations_with_replacement
 from typing import Any, Protocol, TypeVar
 
+from frankly_design.tables.parts import counted_blocks, counted_symbols
 from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism, DenseMechanism
 
 from frankly_server.analysis.counted_document import Blocks, CellCounts, Key, Received
 from frankly_server.analysis.periods import ALL_TIME, Span
 from frankly_server.analysis.request import Request
-from frankly_server.forms import counted_blocks, counted_symbols
 from frankly_server.store import (
     NO_NUMBER,
     CountKey,

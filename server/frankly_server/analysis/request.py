@@ -22,14 +22,14 @@ from frankly_analyst.request import (
     WANTED,
     EstimatesRequest,
 )
+from frankly_design.estimate.denial import checked_denial
+from frankly_design.estimate.margins import DEFAULT, require_level
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
 
 from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
-from frankly_server.estimate.denial import checked_denial
-from frankly_server.estimate.margins import DEFAULT, require_level
 
 VERSION: Final = "version"
 """Value of `by`: a separate estimate for each published version of the survey."""

@@ -12,11 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from frankly_analyst.request import SHARES
+from frankly_design.estimate.denial import denied
+from frankly_design.numeric import rational
+from frankly_design.tables.parts import counted_blocks
 from frankly_protocol import __version__
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server import rational
 from frankly_server.analysis.anchors import pairs_with_anchors
 from frankly_server.analysis.arms import arms_json
 from frankly_server.analysis.comparing import comparisons
@@ -38,8 +40,6 @@ from frankly_server.analysis.rows import (
 )
 from frankly_server.analysis.sources import sources_json
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, is_share, tables
-from frankly_server.estimate.denial import denied
-from frankly_server.forms import counted_blocks
 from frankly_server.store import Layout
 
 NOTES = ("Shares are those of the people who reported; nothing corrects for those who did not.",)

@@ -10,22 +10,22 @@ from typing import Any, Final
 import numpy as np
 from frankly_analyst.plots import NUMBER
 from frankly_analyst.rows import Estimate
+from frankly_design.estimate.chernoff import Ends
+from frankly_design.estimate.figures import sampling_factors
+from frankly_design.estimate.flags import row_flags
+from frankly_design.estimate.margins import DEFAULT, normal_quantile
+from frankly_design.estimate.ratios import Margin, Ratio, pairs_of, ratio
+from frankly_design.estimate.scales import MEDIAN, QUANTILE
+from frankly_design.numeric import rational
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block
 from frankly_protocol.questions import MEAN
 
-from frankly_server import rational
 from frankly_server.analysis.independence import independence
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import Pooled
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.tables import Table, Target
-from frankly_server.estimate.chernoff import Ends
-from frankly_server.estimate.figures import sampling_factors
-from frankly_server.estimate.flags import row_flags
-from frankly_server.estimate.margins import DEFAULT, normal_quantile
-from frankly_server.estimate.ratios import Margin, Ratio, pairs_of, ratio
-from frankly_server.scales import MEDIAN, QUANTILE
 from frankly_server.surveys.devices import is_unstated
 
 _EMPTY: Final[dict[str, Any]] = dict.fromkeys(column.name for column in fields(Estimate))

@@ -4,15 +4,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+from frankly_design.estimate.margins import normal_quantile
+from frankly_design.estimate.source_flags import LEVEL, is_flagged, source_tests
+from frankly_design.estimate.validity import Attention
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.groups import Group, groupings, sources_of
 from frankly_server.analysis.random_answers import attention_of
 from frankly_server.analysis.request import Request
-from frankly_server.estimate.margins import normal_quantile
-from frankly_server.estimate.source_flags import LEVEL, is_flagged, source_tests
-from frankly_server.estimate.validity import Attention
 
 
 def sources_json(documents: Sequence[Received], request: Request) -> dict[str, Any] | None:

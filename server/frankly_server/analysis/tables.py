@@ -10,6 +10,11 @@ from typing import Final
 
 from frankly_analyst.plots import NUMBER, SHARE
 from frankly_analyst.request import ANSWERED, INVERSE_VARIANCE, SCALES, WANTED
+from frankly_design.estimate.decoder import Targets, decoder, shares
+from frankly_design.estimate.scales import Figure, Scale, wanted_figures
+from frankly_design.form.joint_tables import is_estimable
+from frankly_design.numeric import rational
+from frankly_design.tables.parts import PartTable, clear_blocks, counted_blocks
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -17,13 +22,8 @@ from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import DISTRIBUTION
 
-from frankly_server import rational
 from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import VERSION, Combination, Request
-from frankly_server.estimate.decoder import Targets, decoder, shares
-from frankly_server.forms import PartTable, clear_blocks, counted_blocks
-from frankly_server.joint_tables import is_estimable
-from frankly_server.scales import Figure, Scale, wanted_figures
 
 Texts = Mapping[str, str]
 Weights = tuple[Fraction, ...]

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from frankly_design.estimate import Estimate
+from frankly_design.estimate.estimator import nothing_yet
+from frankly_design.estimate.evidence import Evidence
+from frankly_design.estimate.margins import Values
+from frankly_design.estimate.pooling import Homogeneity, homogeneity
+from frankly_design.estimate.projection import onto_simplex
+from frankly_design.numeric.arrays import FloatArray
 
 from frankly_server.analysis.part import Part
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate import Estimate
-from frankly_server.estimate.estimator import nothing_yet
-from frankly_server.estimate.evidence import Evidence
-from frankly_server.estimate.margins import Values
-from frankly_server.estimate.pooling import Homogeneity, homogeneity
-from frankly_server.estimate.projection import onto_simplex
 
 DIFFER: Final = 0.05
 """Versions are flagged as different if the p-value is below this; it has no other effect."""

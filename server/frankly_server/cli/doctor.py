@@ -172,7 +172,7 @@ def _disk(home: Path) -> CheckResult:
 
 def _libraries() -> CheckResult:
     try:
-        import frankly_server.design.notions.rays  # noqa: F401, PLC0415 - slow to load, and the import is the check
+        from frankly_design.numeric import rays  # noqa: F401, PLC0415 - slow to load, and the import is the check
     except ImportError:
         return CheckResult(
             "libraries",

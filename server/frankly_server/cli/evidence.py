@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from frankly_design.numeric.lazy import LazyModule
 
 from frankly_server.cli.console import json_option, respond
 from frankly_server.cli.services import open_services
-from frankly_server.lazy import LazyModule
 
 if TYPE_CHECKING:
     from frankly_server import evidence as evidence_folder

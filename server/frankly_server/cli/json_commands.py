@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Any, BinaryIO, Final
 
 import click
+from frankly_design.engine.regret import in_words
+from frankly_design.requests.design import design_json
+from frankly_design.requests.estimate import estimate_json
+from frankly_design.requests.measure import measure_json
+from frankly_design.requests.verify import verify_json
+from frankly_design.requests.waves import DIVISIONS, waves_json
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, respond, table
 from frankly_server.cli.search_progress import search_shown, stops_at_interrupt
-from frankly_server.design.api.regret import in_words
-from frankly_server.requests.design import design_json
-from frankly_server.requests.estimate import estimate_json
-from frankly_server.requests.measure import measure_json
-from frankly_server.requests.verify import verify_json
-from frankly_server.requests.waves import DIVISIONS, waves_json
 
 MAX_INPUT_BYTES = 64 * 2**20
 

@@ -6,14 +6,14 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, BinaryIO, Final
 
 import click
+from frankly_design.requests.plan import plan_json
+from frankly_design.requests.split import split_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, respond, results, table
 from frankly_server.cli.json_commands import answer
 from frankly_server.cli.search_progress import designs_shown
-from frankly_server.requests.plan import plan_json
-from frankly_server.requests.split import split_json
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.plan_request import SurveyPlanFields
 from frankly_server.surveys.survey_plan import survey_plan

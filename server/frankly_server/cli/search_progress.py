@@ -14,7 +14,7 @@ from rich.progress import Progress as Bar
 from frankly_server.cli.console import remarks
 
 if TYPE_CHECKING:
-    from frankly_server.design.tables.limits import Progress
+    from frankly_design.tables.limits import Progress
 
 Report = Callable[[int, int, str], None]
 """As `surveys.drafting.Progress`: numbers of finished and of all designs, and the next one."""

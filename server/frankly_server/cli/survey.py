@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
+from frankly_design.numeric.lazy import LazyModule
+from frankly_design.requests.whole_report import cost_words, level_table, report_json
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.clock import format_time
 from rich.console import Console
@@ -14,13 +16,11 @@ from frankly_server.cli import survey_counts, survey_expected, survey_import, su
 from frankly_server.cli.console import json_option, remarks, respond, results, table, write_json
 from frankly_server.cli.search_progress import designs_shown
 from frankly_server.cli.services import command_record, open_services
-from frankly_server.lazy import LazyModule
 from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys import expected, survey_templates
 from frankly_server.surveys.arms_definition import cells_of_arms
 from frankly_server.surveys.older_versions import older_links
 from frankly_server.surveys.surveys import ERASED
-from frankly_server.whole_report import cost_words, level_table, report_json
 
 if TYPE_CHECKING:
     from frankly_server.surveys import definition, live

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from frankly_design.numeric.lazy import LazyModule
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-
-from frankly_server.lazy import LazyModule
 
 if TYPE_CHECKING:
     from frankly_server.surveys import csv_prior, yaml

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from frankly_analyst.plots import NUMBER
+from frankly_design.numeric.lazy import LazyModule
 from rich.table import Table
 
 from frankly_server.cli.console import table
-from frankly_server.lazy import LazyModule
 from frankly_server.surveys.asked import asked_in_words, without_refusal
 from frankly_server.surveys.expected import Expected, ExpectedQuestion
 

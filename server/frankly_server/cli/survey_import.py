@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
+from frankly_design.numeric.lazy import LazyModule
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.cli.console import json_option, remarks, table, write_json
-from frankly_server.lazy import LazyModule
 
 if TYPE_CHECKING:
     from frankly_server.surveys import definition, xlsform

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Skeleton of a data-protection impact assessment, by the points of GDPR Art. 35(7)."""
 
+from frankly_design.requests.whole_report import cost_words
+
 from frankly_server.evidence.content import Cell, FolderPart, Grid, Heading, Open
 from frankly_server.evidence.facts import Facts, answers_words, delta_words, exposed_words
 from frankly_server.evidence.linddun import TYPES
-from frankly_server.whole_report import cost_words
 
 
 def dpia(facts: Facts) -> FolderPart:

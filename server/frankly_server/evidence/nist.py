@@ -3,6 +3,7 @@
 
 from typing import Final
 
+from frankly_design.requests.whole_report import cost_words, level_table
 from frankly_protocol.audit import DEVICE_CAP, ln_up
 
 from frankly_server.evidence.content import Cell, FolderPart, Grid, Heading, Open
@@ -18,7 +19,6 @@ from frankly_server.evidence.facts import (
     promise_words,
     relation_words,
 )
-from frankly_server.whole_report import cost_words, level_table
 
 SOURCE: Final = (
     "NIST SP 800-226, Guidelines for Evaluating Differential Privacy Guarantees: the final version "

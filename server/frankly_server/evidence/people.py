@@ -3,6 +3,7 @@
 
 from typing import Final
 
+from frankly_design.requests.whole_report import cost_words
 from frankly_protocol.audit import DEVICE_CAP
 
 from frankly_server.evidence.content import Cell, FolderPart, Grid, Heading, Open, Quote
@@ -16,7 +17,6 @@ from frankly_server.evidence.facts import (
     guess_words,
     posterior_words,
 )
-from frankly_server.whole_report import cost_words
 
 NO_WITHDRAWAL: Final = (
     "Once sent, your answer cannot be withdrawn, changed or shown to you: it is not linked to anybody, and nobody, "

@@ -7,6 +7,7 @@ from datetime import datetime
 from math import ceil
 from typing import Any, Final
 
+from frankly_design.tables.parts import clear_blocks
 from frankly_protocol import canonical
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
@@ -15,7 +16,6 @@ from frankly_protocol.mechanisms import AnyMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
-from frankly_server.forms import clear_blocks
 from frankly_server.intake.tokens import Spend, TokenCheck
 from frankly_server.store import Database, ReportRow, Transaction
 

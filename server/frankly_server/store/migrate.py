@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from frankly_design.numeric.lazy import LazyModule
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from frankly_server.lazy import LazyModule
 from frankly_server.store.database import BEFORE_0_1_0, Database, schema_version
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 

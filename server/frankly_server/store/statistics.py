@@ -22,6 +22,13 @@ from itertools import combinations, combinations_with_replacement
 from math import prod
 from typing import Any, Final, TypeGuard
 
+from frankly_design.tables.parts import (
+    PartTable,
+    are_shown_together,
+    counted_blocks,
+    counted_symbols,
+    once_per_document,
+)
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import (
     AnyMechanism,
@@ -31,14 +38,6 @@ from frankly_protocol.mechanisms import (
     UnaryMechanism,
 )
 from frankly_protocol.mechanisms.radix import digits_of, number_of
-
-from frankly_server.forms import (
-    PartTable,
-    are_shown_together,
-    counted_blocks,
-    counted_symbols,
-    once_per_document,
-)
 
 NO_NUMBER: Final = -1
 """Symbol of the single count of a block whose symbols have no numbers."""

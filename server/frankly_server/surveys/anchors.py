@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isqrt
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from frankly_design.requests.fields import ClosedModel, Slug, custom, whole, whole_schema
 from frankly_protocol.blocks import Block
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
@@ -20,7 +21,6 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Anchor
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
-from frankly_server.requests.fields import ClosedModel, Slug, custom, whole, whole_schema
 from frankly_server.surveys.fields import Text
 
 if TYPE_CHECKING:

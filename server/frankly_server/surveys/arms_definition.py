@@ -7,12 +7,11 @@ from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Final
 
+from frankly_design.requests.fields import ClosedModel, Positive, Slug, custom
 from frankly_protocol.arms import BITS, Arm, Arms
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from pydantic import AfterValidator, Field
-
-from frankly_server.requests.fields import ClosedModel, Positive, Slug, custom
 
 if TYPE_CHECKING:
     from frankly_server.surveys.definition import SurveyDefinition

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from frankly_server.faults import field_path
+from frankly_design.requests.faults import field_path
 
 
 def differences(old: Any, new: Any) -> list[str]:

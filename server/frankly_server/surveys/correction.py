@@ -6,12 +6,12 @@ from math import ceil, isinf
 from typing import Final
 
 import numpy as np
+from frankly_design.estimate.anchors import anchor_weights
+from frankly_design.tables.parts import PartTable
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.anchors import Anchor, anchors_of
 from frankly_server.analysis.random_law import random_law
-from frankly_server.estimate.anchors import anchor_weights
-from frankly_server.forms import PartTable
 from frankly_server.surveys.live import text_of
 from frankly_server.surveys.preview import Stated, WantedPlan, stated_of, wanted_plan
 

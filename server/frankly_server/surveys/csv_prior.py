@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
+from frankly_design.requests.fields import NUMERAL
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.requests.fields import NUMERAL
 from frankly_server.surveys.fields import folded
 
 Rows = tuple[tuple[str, ...], ...]

@@ -8,6 +8,10 @@ from itertools import product
 from math import prod
 from typing import Annotated, Any, Final, Literal, Self
 
+from frankly_design.families import PAIRS
+from frankly_design.requests.choices import DesignChoices
+from frankly_design.requests.faults import faults_of, invalid
+from frankly_design.requests.fields import ClosedModel, Epsilon, Flag, Slug, custom
 from frankly_protocol import canonical
 from frankly_protocol.arms import MAX_ARMS
 from frankly_protocol.audit.bounds import MAX_EPSILON
@@ -27,10 +31,6 @@ from pydantic import (
     model_validator,
 )
 
-from frankly_server.design.families import PAIRS
-from frankly_server.faults import faults_of, invalid
-from frankly_server.requests.choices import DesignChoices
-from frankly_server.requests.fields import ClosedModel, Epsilon, Flag, Slug, custom
 from frankly_server.surveys.anchors import require_anchors
 from frankly_server.surveys.arms_definition import (
     ArmDefinition,

@@ -7,6 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 
+from frankly_design.engine.engine import SMALLER_TABLES, Design, DesignRequest, design
+from frankly_design.estimate.decoder import decoder
+from frankly_design.estimate.identifiable import answers_of, in_words
+from frankly_design.estimate.scales import DesignRows, wanted_figures
+from frankly_design.families import FAMILIES
+from frankly_design.form import FormDesign, FormQuestion, FormRequest, design_form
+from frankly_design.numeric import rational
+from frankly_design.requests.faults import named
+from frankly_design.tables.limits import Limits
+from frankly_design.tables.parts import part_blocks
 from frankly_protocol import canonical
 from frankly_protocol.audit import Claim, ReportLevel, level_for, stated_ceiling
 from frankly_protocol.blocks import Block, Certificate, Promise
@@ -16,16 +26,6 @@ from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Instructed
 
-from frankly_server import rational
-from frankly_server.design.api.engine import SMALLER_TABLES, Design, DesignRequest, design
-from frankly_server.design.families import FAMILIES
-from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
-from frankly_server.design.tables.limits import Limits
-from frankly_server.estimate.decoder import decoder
-from frankly_server.estimate.identifiable import answers_of, in_words
-from frankly_server.faults import named
-from frankly_server.forms import part_blocks
-from frankly_server.scales import DesignRows, wanted_figures
 from frankly_server.surveys.anchors import asks_again, require_telling, require_together
 from frankly_server.surveys.arms_definition import arms_of
 from frankly_server.surveys.asked import asks_less

@@ -4,6 +4,7 @@
 from datetime import datetime
 from typing import Any
 
+from frankly_design.requests.whole_report import report_json
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 
@@ -13,7 +14,6 @@ from frankly_server.surveys.devices import expected_form, warnings_of
 from frankly_server.surveys.expected import Expected, expected_json, expected_questions
 from frankly_server.surveys.live import without_result
 from frankly_server.surveys.published import promised
-from frankly_server.whole_report import report_json
 
 
 def draft_json(definition: SurveyDefinition, now: datetime, url: str) -> dict[str, Any]:

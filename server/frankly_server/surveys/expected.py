@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from frankly_analyst.plots import NUMBER, SHARE
+from frankly_design.numeric.lazy import LazyModule
 from frankly_protocol.asking import Asking
 from frankly_protocol.errors import InvalidInput
-
-from frankly_server.lazy import LazyModule
 
 if TYPE_CHECKING:
     from frankly_protocol.documents import SurveyDocument

@@ -5,13 +5,7 @@ import unicodedata
 from datetime import datetime
 from typing import Annotated, Any, Final
 
-from frankly_protocol.audit.bounds import MAX_EPSILON, MIN_EPSILON
-from frankly_protocol.clock import format_time, parse_time
-from frankly_protocol.problems import Problem
-from frankly_protocol.schema import LANGUAGE, unsafe_character
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer
-
-from frankly_server.requests.fields import (
+from frankly_design.requests.fields import (
     NUMBER,
     anchored,
     custom,
@@ -20,6 +14,11 @@ from frankly_server.requests.fields import (
     whole,
     whole_schema,
 )
+from frankly_protocol.audit.bounds import MAX_EPSILON, MIN_EPSILON
+from frankly_protocol.clock import format_time, parse_time
+from frankly_protocol.problems import Problem
+from frankly_protocol.schema import LANGUAGE, unsafe_character
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
 # Joiners, variation selectors and the soft hyphen, which are invisible.
 _IGNORABLE: Final = "\u200c\u200d\ufe0e\ufe0f\u00ad"

@@ -8,11 +8,11 @@ from datetime import datetime
 from math import ceil, prod, sqrt
 from typing import Final
 
+from frankly_design.estimate.planner import Setting, least_reports
+from frankly_design.tables.parts import cell_questions, estimated_in_arms
 from frankly_protocol.blocks import Question
 from frankly_protocol.documents import SurveyDocument
 
-from frankly_server.estimate.planner import Setting, least_reports
-from frankly_server.forms import cell_questions, estimated_in_arms
 from frankly_server.intake.times import next_release
 from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.preview import stated_of, wanted_plan

@@ -3,11 +3,10 @@
 
 from typing import Annotated, Final
 
+from frankly_design.requests.fields import Epsilon, custom
+from frankly_design.requests.levels import Levels, NotionName
 from frankly_protocol.problems import Problem
 from pydantic import Field, ValidationInfo, field_validator
-
-from frankly_server.requests.fields import Epsilon, custom
-from frankly_server.requests.levels import Levels, NotionName
 
 # alip has two levels instead, and dpv a probability.
 _ONE_LEVEL: Final = ("ldp", "dp", "secret-ldp", "lip", "srlip", "rldp", "pml", "pmc")

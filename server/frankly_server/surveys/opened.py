@@ -4,11 +4,11 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from frankly_design.requests.fields import ClosedModel, OneOf
 from frankly_protocol import canonical
 from frankly_protocol.documents import SurveyDocument
 from pydantic import Field
 
-from frankly_server.requests.fields import ClosedModel, OneOf
 from frankly_server.store import Database
 from frankly_server.store.survey_states import SurveyStateRow
 from frankly_server.surveys.survey_state import shown_state

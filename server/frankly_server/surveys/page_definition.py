@@ -7,11 +7,10 @@ import re
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
+from frankly_design.requests.fields import ClosedModel, custom, json_schema
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from pydantic import BeforeValidator
-
-from frankly_server.requests.fields import ClosedModel, custom, json_schema
 
 MAX_LOGO_BYTES: Final = 64 * 1024
 DEFAULT_ACCENT: Final = "#0b5c6b"

@@ -3,15 +3,15 @@
 
 from typing import Annotated, Any, Final, Literal
 
+from frankly_design.estimate.margins import require_level
+from frankly_design.estimate.planner import MOST
+from frankly_design.requests.faults import named
+from frankly_design.requests.fields import Flag, RequestModel, Slug, custom
+from frankly_design.requests.plan_request import exact_number
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, WithJsonSchema
 
-from frankly_server.estimate.margins import require_level
-from frankly_server.estimate.planner import MOST
-from frankly_server.faults import named
-from frankly_server.requests.fields import Flag, RequestModel, Slug, custom
-from frankly_server.requests.plan_request import exact_number
 from frankly_server.surveys.definition import SurveyDefinition, parse_value, written
 
 POWER: Final = 0.8

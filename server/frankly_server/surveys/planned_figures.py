@@ -9,6 +9,12 @@ from math import isclose
 from typing import Final
 
 import numpy as np
+from frankly_design.estimate.anchors import anchor_weights
+from frankly_design.estimate.planner import Correction, Plan
+from frankly_design.form import FormRequest, design_form
+from frankly_design.numeric.arrays import FloatArray
+from frankly_design.tables.limits import Limits
+from frankly_design.tables.parts import PartTable, are_shown_together, chance_shown, part_table
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -17,12 +23,6 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.anchors import Anchor, anchors_of
 from frankly_server.analysis.random_law import random_law
-from frankly_server.arrays import FloatArray
-from frankly_server.design.form import FormRequest, design_form
-from frankly_server.design.tables.limits import Limits
-from frankly_server.estimate.anchors import anchor_weights
-from frankly_server.estimate.planner import Correction, Plan
-from frankly_server.forms import PartTable, are_shown_together, chance_shown, part_table
 from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
 from frankly_server.surveys.drafting import (
     Place,

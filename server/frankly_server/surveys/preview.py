@@ -9,6 +9,14 @@ from fractions import Fraction
 from itertools import product
 from typing import Final
 
+from frankly_design.engine import engine
+from frankly_design.engine.regret import Regret, regret
+from frankly_design.engine.result import Design
+from frankly_design.estimate.decoder import Targets, shares
+from frankly_design.estimate.planner import Plan, Setting
+from frankly_design.estimate.scales import linear_row, number_span, wanted_figures
+from frankly_design.tables.limits import Limits, TimeExceeded
+from frankly_design.tables.parts import estimated_in_arms
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
@@ -16,14 +24,6 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.api import engine
-from frankly_server.design.api.regret import Regret, regret
-from frankly_server.design.api.result import Design
-from frankly_server.design.tables.limits import Limits, TimeExceeded
-from frankly_server.estimate.decoder import Targets, shares
-from frankly_server.estimate.planner import Plan, Setting
-from frankly_server.forms import estimated_in_arms
-from frankly_server.scales import linear_row, number_span, wanted_figures
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, request_of, time_slices
 from frankly_server.surveys.priors import block_request

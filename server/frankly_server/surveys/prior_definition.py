@@ -6,13 +6,13 @@ from itertools import product
 from math import prod
 from typing import Annotated, Final, Self
 
+from frankly_design.requests.fields import Cell, ClosedModel, Flag, Slug, custom
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import MAX_STRATA
 from pydantic import Field, model_validator
 
-from frankly_server.requests.fields import Cell, ClosedModel, Flag, Slug, custom
 from frankly_server.surveys.fields import Text
 
 Table = tuple[tuple[Cell, ...], ...]

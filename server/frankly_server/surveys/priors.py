@@ -8,19 +8,19 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import cycle, islice, product
 
+from frankly_design.engine.read_truths import read_truths
+from frankly_design.families import Explicit
+from frankly_design.notions.prior import Prior
+from frankly_design.notions.promises import pairs
+from frankly_design.notions.truths import Truths
+from frankly_design.requests.claims import RequestedClaims
+from frankly_design.requests.faults import named
 from frankly_protocol.audit import Claim
 from frankly_protocol.blocks import Prior as DocumentPrior
 from frankly_protocol.blocks import Promise
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.api.read_truths import read_truths
-from frankly_server.design.families import Explicit
-from frankly_server.design.notions.prior import Prior
-from frankly_server.design.notions.promises import pairs
-from frankly_server.design.notions.truths import Truths
-from frankly_server.faults import named
-from frankly_server.requests.claims import RequestedClaims
 from frankly_server.surveys import truths
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.prior_definition import PriorDefinition, Table, summed

@@ -14,12 +14,12 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
+from frankly_design.families import Explicit
+from frankly_design.requests.levels import ONE_SIDED
 from frankly_protocol.audit import parse_epsilon
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.families import Explicit
-from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.surveys.csv_prior import CountTable
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.editing import Draft, block_of, slug, with_budget

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from frankly_design.engine.regret import Regret, regret
+from frankly_design.estimate.identifiable import answers_of, in_words
+from frankly_design.form.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
+from frankly_design.tables.parts import part_blocks
 from frankly_protocol.audit import ReportLevel, is_endless, ln_up
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
 
-from frankly_server.design.api.regret import Regret, regret
-from frankly_server.estimate.identifiable import answers_of, in_words
-from frankly_server.forms import part_blocks
-from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
 from frankly_server.surveys.asked import asked_in_words
 from frankly_server.surveys.devices import is_void
 

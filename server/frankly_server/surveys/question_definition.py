@@ -13,6 +13,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Any, Final, Literal
 
+from frankly_design.requests.design_form import ALL_EQUAL, Wanted, require_one_each
+from frankly_design.requests.fields import NUMERAL, ClosedModel, Number, Slug, Whole, custom
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
 from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS
@@ -28,8 +30,6 @@ from pydantic import (
     model_validator,
 )
 
-from frankly_server.requests.design_form import ALL_EQUAL, Wanted, require_one_each
-from frankly_server.requests.fields import NUMERAL, ClosedModel, Number, Slug, Whole, custom
 from frankly_server.surveys.anchors import AnchorDefinition
 from frankly_server.surveys.fields import LocalisedText, folded
 from frankly_server.surveys.lookalikes import code_points

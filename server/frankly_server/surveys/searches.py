@@ -49,8 +49,8 @@ _CONTEXT: Final = (
 _IMPORTED: Final = (
     "__main__",
     *("frankly_server.surveys.preview", "frankly_server.surveys.trial", "highspy"),
-    *("frankly_server.requests.plan", "frankly_server.requests.split"),
-    *("frankly_server.requests.waves", "frankly_server.analysis"),
+    *("frankly_design.requests.plan", "frankly_design.requests.split"),
+    *("frankly_design.requests.waves", "frankly_server.analysis"),
     *("scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special"),
 )
 _Result = TypeVar("_Result")

@@ -12,6 +12,13 @@ from math import floor, hypot, log10
 from typing import Final
 
 from frankly_analyst.plots import percent
+from frankly_design.form.joint_tables import comparable_pairs, excess_in_words
+from frankly_design.requests.whole_report import (
+    LevelFactors,
+    cost_share_words,
+    cost_words,
+    level_factors,
+)
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation.catalogue import Texts
@@ -20,7 +27,6 @@ from frankly_protocol.explanation.label import of_answers
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN
 
-from frankly_server.joint_tables import comparable_pairs, excess_in_words
 from frankly_server.surveys.asked import asked_in_words
 from frankly_server.surveys.correction import correction_in_words
 from frankly_server.surveys.devices import warnings_of
@@ -28,7 +34,6 @@ from frankly_server.surveys.live import cells_of, expected_pending
 from frankly_server.surveys.preview import stated_of, wanted_plan
 from frankly_server.surveys.trial import ExpectedRow, expected_rows
 from frankly_server.surveys.verdicts import verdict
-from frankly_server.whole_report import LevelFactors, cost_share_words, cost_words, level_factors
 
 _FIGURES: Final = {
     "shares": "share of each answer",

@@ -16,16 +16,16 @@ from math import ceil, sqrt
 from statistics import NormalDist
 from typing import Any, Final
 
+from frankly_design.estimate.margins import normal_quantile
+from frankly_design.estimate.planner import MOST, Margins, Plan, Setting, least_reports
+from frankly_design.estimate.sure_counts import SURE, Part, is_sure, sure_reports
+from frankly_design.estimate.validity import SHOWN
+from frankly_design.numeric.arrays import FloatArray
+from frankly_design.tables.parts import PartTable
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.arrays import FloatArray
-from frankly_server.estimate.margins import normal_quantile
-from frankly_server.estimate.planner import MOST, Margins, Plan, Setting, least_reports
-from frankly_server.estimate.sure_counts import SURE, Part, is_sure, sure_reports
-from frankly_server.estimate.validity import SHOWN
-from frankly_server.forms import PartTable
 from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
 from frankly_server.surveys.drafting import Progress
 from frankly_server.surveys.plan_request import POWER, SurveyPlanFields, SurveyPlanRequest

@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 from json import loads
 from typing import TYPE_CHECKING, Final
 
+from frankly_design.numeric.lazy import LazyModule
 from frankly_protocol import canonical
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.clock import Clock, format_time
@@ -19,7 +20,6 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.keys import Keyring
-from frankly_server.lazy import LazyModule
 from frankly_server.log import LogService
 from frankly_server.settings import Settings
 from frankly_server.store import (

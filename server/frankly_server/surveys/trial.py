@@ -17,6 +17,9 @@ from typing import Any, Final, cast
 
 from frankly_analyst.charts import Line, Scale, intervals
 from frankly_analyst.shown import Shown
+from frankly_design.estimate import Estimate, SetCounts, estimate
+from frankly_design.estimate.margins import DEFAULT
+from frankly_design.tables.parts import chance_shown, part_blocks, part_table
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
@@ -26,9 +29,6 @@ from frankly_protocol.mechanisms.agreement import Truth
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
 
-from frankly_server.estimate import Estimate, SetCounts, estimate
-from frankly_server.estimate.margins import DEFAULT
-from frankly_server.forms import chance_shown, part_blocks, part_table
 from frankly_server.surveys.correction import correction_factor
 from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition
 from frankly_server.surveys.drafting import Place, draft_document, draft_part, time_slices

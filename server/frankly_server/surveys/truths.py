@@ -4,11 +4,10 @@
 from decimal import Decimal
 from typing import Annotated, Any, Final
 
+from frankly_design.engine.read_truths import MAX_TRUTHS
+from frankly_design.requests.fields import cell, custom
 from frankly_protocol.problems import Problem
 from pydantic import PlainValidator, WithJsonSchema
-
-from frankly_server.design.api.read_truths import MAX_TRUTHS
-from frankly_server.requests.fields import cell, custom
 
 _NAMES: Final = ("prior", "even")
 _LEAST_ANSWERS: Final = 2

@@ -14,10 +14,9 @@ from io import BytesIO, StringIO
 from typing import TYPE_CHECKING, Any, Final
 from zipfile import BadZipFile, ZipFile
 
+from frankly_design.numeric.lazy import LazyModule
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-
-from frankly_server.lazy import LazyModule
 
 if TYPE_CHECKING:
     import xlrd

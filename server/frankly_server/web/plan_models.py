@@ -3,11 +3,11 @@
 
 from typing import Literal
 
+from frankly_design.requests.plan_request import PlanRequest
+from frankly_design.requests.split import SplitRequest
+from frankly_design.requests.waves import WavesRequest
 from pydantic import Field
 
-from frankly_server.requests.plan_request import PlanRequest
-from frankly_server.requests.split import SplitRequest
-from frankly_server.requests.waves import WavesRequest
 from frankly_server.surveys.plan_request import SurveyPlanRequest
 from frankly_server.web.models import Shape
 

@@ -5,16 +5,16 @@ import time
 
 from apiflask import APIBlueprint
 from flask import Response
+from frankly_design.requests.design_fields import Planner, within
+from frankly_design.requests.plan import plan_json
+from frankly_design.requests.plan_request import PlanRequest
+from frankly_design.requests.split import SplitRequest, split_json
+from frankly_design.requests.waves import WavesRequest, waves_json
+from frankly_design.tables.limits import FINISH_S
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.design.tables.limits import FINISH_S
-from frankly_server.requests.design_fields import Planner, within
-from frankly_server.requests.plan import plan_json
-from frankly_server.requests.plan_request import PlanRequest
-from frankly_server.requests.split import SplitRequest, split_json
-from frankly_server.requests.waves import WavesRequest, waves_json
 from frankly_server.services import Services
 from frankly_server.surveys.plan_request import SurveyPlanRequest
 from frankly_server.surveys.survey_plan import survey_plan_json

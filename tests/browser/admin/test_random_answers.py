@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from frankly_analyst import Estimate, Estimates
+from frankly_design.estimate import estimate
+from frankly_design.estimate.decoder import shares
 from frankly_protocol.documents import SurveyDocument
 from frankly_server.analysis.result import encode
-from frankly_server.estimate import estimate
-from frankly_server.estimate.decoder import shares
 from frankly_server.store import ReportRow
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.web.results.denial import denial_sentences

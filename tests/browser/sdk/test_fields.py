@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frankly_design.families.sets import ldp_subsets
 from frankly_protocol import canonical
 from frankly_protocol.audit import Claim, stated_ceiling
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.promises import Promise
 from frankly_protocol.questions import Choice, Question
-from frankly_server.design.families.sets import ldp_subsets
 from playwright.sync_api import Browser, Page
 
 from tests.browser.accessible import findings

@@ -8,6 +8,7 @@ from math import exp
 from typing import Any
 
 import numpy as np
+from frankly_design.estimate.decoder import shares
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Question
 from frankly_protocol.documents import SurveyDocument
@@ -16,7 +17,6 @@ from frankly_server.analysis.counted_document import CellCounts, Key, Received
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import estimates_json
-from frankly_server.estimate.decoder import shares
 
 from tests.frankly_protocol.samples import ldp_block, survey
 

@@ -8,16 +8,16 @@ from math import sqrt
 from typing import Any
 
 import pytest
+from frankly_design.estimate import estimate
+from frankly_design.estimate.decoder import shares
+from frankly_design.estimate.estimator import checked_evidence
+from frankly_design.estimate.pooling import kl_ends
 from frankly_protocol.audit import Claim, ceiling, level_for
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.analysis import Analysis
-from frankly_server.estimate import estimate
-from frankly_server.estimate.decoder import shares
-from frankly_server.estimate.estimator import checked_evidence
-from frankly_server.estimate.pooling import kl_ends
 from frankly_server.store import Database
 from frankly_server.store.reports import reports
 

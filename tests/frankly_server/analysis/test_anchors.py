@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.estimate.decoder import shares
+from frankly_design.tables.parts import counted_blocks, counted_symbols
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
@@ -20,13 +22,12 @@ from frankly_server.analysis.anchors import anchors_of, overlap_of, pairs_with_a
 from frankly_server.analysis.counted_document import CellCounts, Key, Received
 from frankly_server.analysis.groups import Group
 from frankly_server.analysis.part import Part
-from frankly_server.estimate.decoder import shares
-from frankly_server.forms import counted_blocks, counted_symbols
 from frankly_server.store import ReleasedBatch
 from frankly_server.web.results.asked import Asked
 from frankly_server.web.results.sections import names_of, sections_of
 from scipy import stats
 
+from tests.frankly_design.tables.test_parts import form_block
 from tests.frankly_protocol.audit.definitions import agreement_table
 from tests.frankly_protocol.samples import question as named
 from tests.frankly_protocol.samples import with_item
@@ -39,7 +40,6 @@ from tests.frankly_server.analysis.samples import (
     question,
     result,
 )
-from tests.frankly_server.test_forms import form_block
 from tests.refusals import refusal
 
 KEEP = DenseMechanism(4, ((12, 4), (4, 12)))  # says the truth with a chance of 3/4

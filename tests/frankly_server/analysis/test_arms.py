@@ -5,8 +5,8 @@ from itertools import product
 from math import comb
 
 import pytest
+from frankly_design.estimate.split_plan import sizes_test
 from frankly_server.analysis.arms import largest_p
-from frankly_server.estimate.split_plan import sizes_test
 
 
 def binomial(counts: tuple[int, int], chances: tuple[int, int]) -> float:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.estimate import estimate, likelihood
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_server.analysis import Analysis, encode
-from frankly_server.estimate import estimate, likelihood
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import ldp_block, survey

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.estimate import estimate
+from frankly_design.estimate.decoder import shares
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import Mechanism
 from frankly_server.analysis import Analysis, encode
 from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.reading import received, replayed, with_tables
 from frankly_server.analysis.request import Request
-from frankly_server.estimate import estimate
-from frankly_server.estimate.decoder import shares
 from frankly_server.store import Database, ReportRow
 
 from tests.frankly_protocol.samples import question, survey, with_item

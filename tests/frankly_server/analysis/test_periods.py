@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from frankly_analyst.formats import lines
+from frankly_design.estimate import SetCounts, estimate
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism, UnaryMechanism
 from frankly_server.analysis import Analysis, encode
-from frankly_server.estimate import SetCounts, estimate
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import ldp_block, question, survey

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_analyst.request import INVERSE_VARIANCE
+from frankly_design.estimate import Joint, estimate
+from frankly_design.estimate.decoder import decoder, shares
+from frankly_design.estimate.pooling import homogeneity
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, UnaryMechanism
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import Pooled, pool
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.versions import homogeneity_of, inverse_variance_weights
-from frankly_server.estimate import Joint, estimate
-from frankly_server.estimate.decoder import decoder, shares
-from frankly_server.estimate.pooling import homogeneity
 from numpy.typing import NDArray
 from scipy import stats
 
+from tests.frankly_design.maths import random_mechanism
 from tests.frankly_server.analysis.samples import LIP, block_of, grr, part
-from tests.frankly_server.maths import random_mechanism
 
 FloatArray = NDArray[np.float64]
 FIRST, SECOND = (0.4, 0.3, 0.2, 0.1), (0.1, 0.3, 0.2, 0.4)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.estimate.margins import normal_quantile
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.analysis.counted_document import CellCounts, Key, Received
-from frankly_server.estimate.margins import normal_quantile
 from frankly_server.store import ReleasedBatch
 from scipy.stats import binomtest
 

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow.parquet as parquet
 import pytest
 from frankly_analyst.formats import COLUMNS, to_csv
+from frankly_design.estimate.margins import METHODS
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis import Analysis, encode
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import NOTES
-from frankly_server.estimate.margins import METHODS
 from frankly_server.store import Database
 from frankly_server.web.parquet import to_parquet
 

@@ -148,7 +148,7 @@ def test_help_is_quick_to_import() -> None:
 
 QUICK = ("admin", "backup", "counts", "doctor", "keys", "migrate", "release", "survey", "tokens")
 HEAVY = {"numpy", "scipy", "highspy", "cdd", "flint", "alembic", "flask", "requests", "yaml", "pyxform", "openpyxl",
-         "xlrd", "frankly_server.design", "frankly_server.estimate", "frankly_server.analysis",
+         "xlrd", "frankly_design.engine", "frankly_design.estimate", "frankly_server.analysis",
          "frankly_server.surveys.definition"}  # fmt: skip
 
 

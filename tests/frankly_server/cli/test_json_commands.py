@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frankly_design.requests.plan import plan_json
+from frankly_design.requests.split import split_json
 from frankly_protocol.canonical import parse_json
-from frankly_server.requests.plan import plan_json
-from frankly_server.requests.split import split_json
 
 from tests.contract.cases import CASES
+from tests.frankly_design.requests.test_verify import ASKED as VERIFIED
 from tests.frankly_server.cli.conftest import Frankly
-from tests.frankly_server.requests.test_verify import ASKED as VERIFIED
 from tests.frankly_server.web.test_plan_route import SPLIT, asked_of
 
 WARNER = {"prior": {"joint": [[1, 1]]}, "notion": "ldp", "epsilon": "1", "mechanism": "warner"}

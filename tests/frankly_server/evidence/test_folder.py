@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frankly_design.requests.verify import verify_json
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.tokens import TokenRule
@@ -24,7 +25,6 @@ from frankly_server.evidence.content import FILL
 from frankly_server.evidence.facts import Facts
 from frankly_server.evidence.folder import contents
 from frankly_server.evidence.linddun import TYPES
-from frankly_server.requests.verify import verify_json
 
 from tests.frankly_protocol.sourced import SOURCED
 from tests.frankly_server.evidence.conftest import HOSTILE

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from frankly_design.requests import whole_report
 from frankly_protocol.audit import report_level
 from frankly_protocol.mechanisms import AgreementMechanism
-from frankly_server import whole_report
 from frankly_server.evidence import facts as stated
 from frankly_server.evidence import registry
 from frankly_server.evidence.facts import Facts
@@ -392,7 +392,7 @@ FAULTS: dict[str, tuple[str, Any]] = {
         "frankly_protocol.mechanisms.AgreementMechanism.easiest",
         property(_largest_ratio),
     ),
-    "belief as odds": ("frankly_server.whole_report.level_factors", _belief_as_odds),
+    "belief as odds": ("frankly_design.requests.whole_report.level_factors", _belief_as_odds),
     "the promise as the ceiling": ("frankly_server.evidence.facts.relation_words", _own_level),
     "ratios rounded down": (
         "frankly_server.evidence.facts.times",

@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from frankly_design.tables.parts import part_blocks
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.questions import Anchor
-from frankly_server.forms import part_blocks
 from frankly_server.surveys import anchors
 from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value

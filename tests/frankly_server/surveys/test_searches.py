@@ -11,9 +11,9 @@ from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
+from frankly_design.tables.limits import TimeExceeded
 from frankly_protocol.errors import DocumentRejected, FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_server.design.tables.limits import TimeExceeded
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.drafting import draft_blocks
 from frankly_server.surveys.searches import (

@@ -7,6 +7,7 @@ from math import sqrt
 from typing import Any
 
 import pytest
+from frankly_design.requests.whole_report import cost_share_words
 from frankly_protocol.audit import Charge
 from frankly_protocol.documents import SurveyDocument
 from frankly_server.surveys.definition import parse_value
@@ -20,7 +21,6 @@ from frankly_server.surveys.summary import (
 )
 from frankly_server.surveys.trial import ExpectedRow, drafted, wanted_pairs
 from frankly_server.surveys.verdicts import verdict
-from frankly_server.whole_report import cost_share_words
 
 from tests.frankly_protocol.samples import survey
 from tests.frankly_server.web.site import NOW

@@ -6,13 +6,13 @@ from math import ceil, comb, exp, sqrt
 from typing import Any
 
 import pytest
+from frankly_design.estimate.margins import normal_quantile
+from frankly_design.estimate.split_plan import reports_needed
+from frankly_design.requests.plan import plan_json
+from frankly_design.tables.parts import estimated_blocks
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.analysis.anchors import anchors_of
-from frankly_server.estimate.margins import normal_quantile
-from frankly_server.estimate.split_plan import reports_needed
-from frankly_server.forms import estimated_blocks
-from frankly_server.requests.plan import plan_json
 from frankly_server.surveys import planned_figures as planned_figures_module
 from frankly_server.surveys import survey_plan as survey_plan_module
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value

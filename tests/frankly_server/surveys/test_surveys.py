@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frankly_design.engine.engine import Design, DesignRequest, design
+from frankly_design.form import FormDesign, FormRequest, design_form
 from frankly_protocol import canonical
 from frankly_protocol.audit import ceiling, exp_lower
 from frankly_protocol.clock import FixedClock
@@ -18,8 +20,6 @@ from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.mechanisms.expansion import columns
-from frankly_server.design.api.engine import Design, DesignRequest, design
-from frankly_server.design.form import FormDesign, FormRequest, design_form
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database, unrecorded

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from frankly_design.tables.limits import Limits
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.report import Report
-from frankly_server.design.tables.limits import Limits
 from frankly_server.surveys import drafting, editing, trial
 from frankly_server.surveys.definition import BlockDefinition, parse_value
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, time_slices

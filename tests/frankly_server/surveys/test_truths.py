@@ -11,7 +11,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import DraftedBlock, draft_blocks
 
-from tests.frankly_server.maths import exact_variance
+from tests.frankly_design.maths import exact_variance
 from tests.frankly_server.surveys.samples import VALIDATOR, value
 
 HAPPY = ("blocks", 1, "truths")

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_design.requests.design import design_json
+from frankly_design.requests.design_fields import within
+from frankly_design.requests.plan import plan_json
+from frankly_design.requests.split import split_json
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
-from frankly_server.requests.design import design_json
-from frankly_server.requests.design_fields import within
-from frankly_server.requests.plan import plan_json
-from frankly_server.requests.split import split_json
 from frankly_server.surveys.survey_plan import survey_plan_json
 from scipy.stats import norm
 

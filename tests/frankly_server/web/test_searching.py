@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 import requests
+from frankly_design.tables.limits import FINISH_S
 from frankly_server.app import create_app
-from frankly_server.design.tables.limits import FINISH_S
 from frankly_server.surveys import searches
 from frankly_server.surveys.searches import ANALYSES, SEARCHES
 from frankly_server.web import planning

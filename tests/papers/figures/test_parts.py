@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from frankly_server.design import Prior
-from frankly_server.design.tables import objectives
+from frankly_design.notions.prior import Prior
+from frankly_design.tables import objectives
 
 from papers import channel
 from papers.draws import jeffreys, normalised, sample, uniforms

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from frankly_analyst.plots import percent
 from frankly_analyst.svg import line, text
+from frankly_design.requests.design import design_json
 from frankly_protocol.canonical import parse_json
-from frankly_server.requests.design import design_json
 
 from examples.demo.surveys import SURVEYS
 from tools.site.pictures.chart import BLUE, INK, ChartTexts, Curve, chart, picture

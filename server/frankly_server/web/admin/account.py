@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from apiflask import APIBlueprint
 from flask import Response, g, request
+from frankly_design.numeric.lazy import LazyModule
 from frankly_protocol.errors import InvalidInput
 from markupsafe import Markup
 
 from frankly_server.accounts import Person, may
-from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
 from frankly_server.web.admin.forms import CREDENTIAL_CHARACTERS, field, takes
 from frankly_server.web.admin.pages import attempt, go, render

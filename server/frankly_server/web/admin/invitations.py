@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from apiflask import APIBlueprint
 from flask import Response, request
+from frankly_design.numeric.lazy import LazyModule
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.intake.invites import InviteCounts, invite_part
-from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
 from frankly_server.surveys.live import band
 from frankly_server.web import actions, reading

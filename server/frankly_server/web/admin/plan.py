@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from apiflask import APIBlueprint
 from flask import Response
+from frankly_design.tables.limits import FINISH_S
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.tables.limits import FINISH_S
 from frankly_server.services import Services
 from frankly_server.surveys.plan_request import SurveyPlanFields
 from frankly_server.surveys.question_definition import FormItem, QuestionDefinition

@@ -9,10 +9,10 @@ from itertools import cycle, islice, product
 from typing import Any, Final
 
 from flask import request
+from frankly_design.requests.levels import ONE_SIDED
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.requests.levels import ONE_SIDED
 from frankly_server.surveys import editing
 from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_counts
 from frankly_server.surveys.definition import FORM_ID, BlockDefinition, parse_value

@@ -8,6 +8,7 @@ from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response, json, request
+from frankly_design.requests.whole_report import cost_words
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Question
 from frankly_protocol.canonical import dumps
@@ -38,7 +39,6 @@ from frankly_server.web.hosted import files, import_map
 from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.searching import search_once, without_slot
 from frankly_server.web.security import person
-from frankly_server.whole_report import cost_words
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:

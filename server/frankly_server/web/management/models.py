@@ -3,11 +3,11 @@
 
 from typing import Annotated, Any, Literal
 
+from frankly_design.requests.fields import Flag, OneOf, RequestModel
 from pydantic import Field, RootModel, StrictInt
 
 from frankly_server.accounts import ROLES
 from frankly_server.keys import access
-from frankly_server.requests.fields import Flag, OneOf, RequestModel
 from frankly_server.surveys.opened import ListedSurvey
 from frankly_server.surveys.survey_state import MOVES
 from frankly_server.web.models import Shape

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from apiflask import APIBlueprint
 from flask import Response, g, request
+from frankly_design.requests.fields import RequestModel
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
@@ -22,7 +23,6 @@ from frankly_server.accounts import KeyHolder
 from frankly_server.analysis import encode
 from frankly_server.keys.access import Principal
 from frankly_server.keys.idempotency import Attempt
-from frankly_server.requests.fields import RequestModel
 from frankly_server.services import Services
 from frankly_server.store import StoreUnavailable
 from frankly_server.web import auth, problems, reading

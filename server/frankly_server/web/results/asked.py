@@ -6,11 +6,11 @@ from typing import Final, Self
 from urllib.parse import urlencode
 
 from frankly_analyst.request import FIELDS, WANTED, EstimatesRequest
+from frankly_design.estimate.margins import DEFAULT
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.periods import PERIODS
-from frankly_server.estimate.margins import DEFAULT
 from frankly_server.web import estimates_request, reading
 
 PRODUCTS: Final = {

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from frankly_analyst.request import ALL, PREVIOUS, RESPONDENTS, SCALES, SHARES, WANTED
+from frankly_design.estimate.scales import Scale
 from frankly_protocol.documents import SurveyDocument
 
-from frankly_server.scales import Scale
 from frankly_server.services import Services
 from frankly_server.web.results.asked import Asked
 from frankly_server.web.results.sections import Section, names_of, sections_of

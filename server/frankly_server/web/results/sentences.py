@@ -15,11 +15,11 @@ from frankly_analyst.plots import NUMBER, percent
 from frankly_analyst.request import ANSWERED
 from frankly_analyst.request import MEAN as MEAN_OF_GROUPS
 from frankly_analyst.shown import Shown
+from frankly_design.estimate.margins import normal_quantile, widened
+from frankly_design.estimate.scales import MEDIAN
 from frankly_protocol.questions import MEAN
 
 from frankly_server.analysis.periods import DAYS, PERIODS
-from frankly_server.estimate.margins import normal_quantile, widened
-from frankly_server.scales import MEDIAN
 
 FLAGS: Final = {
     "outside_unit_interval": "The estimate lies outside 0 to 100%, as noise can cause for a rare or a common answer.",

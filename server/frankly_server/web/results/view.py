@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from frankly_analyst.request import EstimatesRequest, as_text
+from frankly_design.estimate.margins import DEFAULT
+from frankly_design.form.joint_tables import comparable_pairs
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -14,8 +16,6 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis.groups import groupings
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
-from frankly_server.estimate.margins import DEFAULT
-from frankly_server.joint_tables import comparable_pairs
 from frankly_server.web.results.asked import Asked
 from frankly_server.web.results.sections import Names
 

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from frankly_server.estimate.margins import widened
+from frankly_design.estimate.margins import widened
 from frankly_server.web.results.sentences import (
     flag_words,
     group_sentences,

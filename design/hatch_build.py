@@ -1,0 +1,1 @@
+../server/hatch_build.py
