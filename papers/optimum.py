@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from frankly_design.engine import Design, DesignRequest, design
+from frankly_design.engine import DesignRequest, DesignResult, design
 from frankly_design.notions.prior import Prior
 from frankly_design.tables.limits import Limits
 from frankly_protocol.audit import Claim
@@ -28,7 +28,9 @@ class Steps:
         return self.remaining < 0
 
 
-def most_informative(prior: Prior, claims: Sequence[Claim], steps: int, gap: float = GAP) -> Design:
+def most_informative(
+    prior: Prior, claims: Sequence[Claim], steps: int, gap: float = GAP
+) -> DesignResult:
     """Return a design that maximises I(X; Y).
 
     If the steps run out before optimality is proven, the bound is loose, but the mechanism keeps

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from frankly_design.engine import Design, DesignRequest, design
+from frankly_design.engine import DesignRequest, DesignResult, design
 from frankly_design.notions.prior import Prior
 from frankly_design.tables.limits import Limits
 from frankly_protocol.audit import Claim
@@ -21,7 +21,7 @@ GAP = 1e-6
 class Measured:
     """A design and the seconds it took."""
 
-    design: Design
+    design: DesignResult
     seconds: float
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean, median
 
-from frankly_design.engine import Design
+from frankly_design.engine import DesignResult
 from frankly_protocol.audit import require_private
 from frankly_protocol.errors import DocumentRejected, FranklyError
 
@@ -74,7 +74,7 @@ def _tried(drawn: Draw, number: int, limit_s: float) -> _Tried:
     return _Tried(drawn, tuple(faults), design.certified, gap, run.seconds, _compared(best, design))
 
 
-def _unsound(drawn: Draw, design: Design) -> Iterator[str]:
+def _unsound(drawn: Draw, design: DesignResult) -> Iterator[str]:
     try:
         require_private(design.mechanism, *drawn.request.claims)
     except DocumentRejected as error:
@@ -93,7 +93,7 @@ def _unsound(drawn: Draw, design: Design) -> Iterator[str]:
         yield f"its value is {value!r}, not {design.value!r}"
 
 
-def _within(value: float, design: Design) -> bool:
+def _within(value: float, design: DesignResult) -> bool:
     """Return True if a rival's value is no better than the bound."""
     bound = math.nan if design.bound is None else design.bound
     if design.objective == "information":
@@ -101,7 +101,7 @@ def _within(value: float, design: Design) -> bool:
     return value >= bound - _ROUNDING * max(1.0, abs(bound))
 
 
-def _compared(best: float | None, design: Design) -> float | None:
+def _compared(best: float | None, design: DesignResult) -> float | None:
     """Return the rival's value relative to the design's: 1 is equally good, less is worse."""
     if best is None or not math.isfinite(best) or not design.value > _SAME:
         return None

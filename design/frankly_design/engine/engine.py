@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from frankly_design.engine import kinds
 from frankly_design.engine.decoded import at_truths
 from frankly_design.engine.request import MECHANISMS, DesignRequest, check, long_list_error
-from frankly_design.engine.result import Design, FrontierPoint
+from frankly_design.engine.result import DesignResult, FrontierPoint
 from frankly_design.families import FAMILIES, Built, FamilyRequest, best_point, variance_at
 from frankly_design.families.sets import ldp_subsets
 from frankly_design.notions.cones import Cone
@@ -41,8 +41,8 @@ SMALLER_TABLES: Final = "use subset-selection, oue or grr, or put each question 
 
 __all__ = [
     "MECHANISMS",
-    "Design",
     "DesignRequest",
+    "DesignResult",
     "FrontierPoint",
     "design",
     "frontier",
@@ -89,7 +89,7 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
     return frontier_points
 
 
-def design(request: DesignRequest) -> Design:
+def design(request: DesignRequest) -> DesignResult:
     """Return the verified mechanism of a request, with its figures.
 
     Raises
@@ -233,7 +233,7 @@ def _design_of(
     built: Built,
     solved: solver.SolverResult | None,
     decoder_prior: Prior | None = None,
-) -> Design:
+) -> DesignResult:
     """Return the design, with every figure computed from the integer weights (6).
 
     decoder_prior : the prior that determines the decoder; None for the design prior.
@@ -274,7 +274,7 @@ def _design_of(
     bound = value if identity else _bound(request, built, solved)
     # This is the value of the rounded mechanism; it may be on either side of a bound in floats.
     gap = None if bound is None else abs(value - bound)
-    return Design(
+    return DesignResult(
         mechanism=mechanism,
         mechanism_name=request.mechanism,
         claims=built.claims,

@@ -12,7 +12,7 @@ from frankly_design.notions.cones import Level
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class DesignResult:
     """Mechanism that satisfies its claims, with figures computed from its integer weights.
 
     mechanism : any kind; an optimum is a table, or subset selection under ldp.

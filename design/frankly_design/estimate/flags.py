@@ -5,6 +5,8 @@
 fit, and shares outside [0, 1].
 """
 
+from typing import Final
+
 from frankly_design.estimate.chernoff import Ends
 from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.target_ends import VANISHED
@@ -21,6 +23,24 @@ FAR = 5
 The limit is the same for every level and method. For a normal estimate, fewer than one in a million
 surveys without fakes is that far off.
 """
+
+SENTENCES: Final = {
+    "no_reports": "There are no reports.",
+    "one_report": "From one report alone, its error cannot be estimated.",
+    "outside_unit_interval": "The estimate lies outside 0 to 100%, as noise can cause for a rare or a common answer.",
+    "imprecise": "The interval reaches farther from the estimate than two thirds of it: too uncertain for most uses.",
+    "not_identifiable": "Some figures of this question cannot be estimated, however many reports come in.",
+    "reports_do_not_fit": "The mechanism hardly ever produces such reports: a fault, fake reports, or rare chance.",
+    "margin_too_wide": "The interval reaches farther than all possible values are apart: it says almost nothing.",
+    "few_informative": "Fewer than 5 reports differ from the most common one here: the interval rests on very few.",
+    "ill_conditioned": "The mechanism hardly shows some differences: small errors are magnified.",
+    "mle_not_converged": "The search for the most likely shares stopped early.",
+    "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
+    "design_prior_replaced": "The published prior could not be used for decoding; equal shares were used instead.",
+    "privacy_part_negative": "The part of the error due to privacy could not be separated.",
+    "sampling_part_negative": "The part of the error due to sampling could not be separated; it is small.",
+}
+"""What each flag of an estimate, or of one of its rows, means for its reader."""
 
 
 def evidence_flags(evidence: Evidence, targets: int) -> list[str]:

@@ -41,6 +41,7 @@ MOST_SEEN = 1 << 18
 """Largest distinct sets × answers for maximum likelihood; more would take seconds."""
 MOST_LISTED = 1 << 10
 """Largest number of symbols for which the law of a mechanism is listed."""
+_MASKS = 1 << 14  # masks per block
 _ROWS = 1 << 18  # rows per block; counts up to 2^24 are exact in float32
 
 
@@ -85,14 +86,18 @@ class SetCounts:
 
     @classmethod
     def of_symbols(cls, answers: int, symbols: Mapping[int, int]) -> "SetCounts":
-        """Return the counts from a mapping of masks to numbers of reports."""
-        pairs = [[0] * answers for _ in range(answers)]
-        for mask, n in symbols.items():
-            held = [x for x in range(answers) if mask >> x & 1]
-            for x in held:
-                for z in held:
-                    pairs[x][z] += n
-        return cls(sum(symbols.values()), tuple(map(tuple, pairs)), tuple(sorted(symbols.items())))
+        """Return the counts from a mapping of masks, below 2^answers, to numbers of reports."""
+        seen, width = sorted(symbols.items()), (answers + 7) // 8
+        pairs = np.zeros((answers, answers), dtype=np.int64)
+        for start in range(0, len(seen), _MASKS):
+            masks, numbers = zip(*seen[start : start + _MASKS], strict=True)
+            bytes_of = np.frombuffer(b"".join(m.to_bytes(width, "little") for m in masks), np.uint8)
+            bits = np.unpackbits(
+                bytes_of.reshape(-1, width), axis=1, count=answers, bitorder="little"
+            ).astype(np.float64)
+            # Exact: sums of whole numbers below 2^53.
+            pairs += ((bits.T * np.array(numbers, dtype=np.float64)) @ bits).astype(np.int64)
+        return cls(sum(symbols.values()), tuple(tuple(map(int, row)) for row in pairs), tuple(seen))
 
     @classmethod
     def of_vectors(cls, vectors: NDArray[np.uint8]) -> "SetCounts":

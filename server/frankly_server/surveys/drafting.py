@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 
-from frankly_design.engine.engine import SMALLER_TABLES, Design, DesignRequest, design
+from frankly_design.engine.engine import SMALLER_TABLES, DesignRequest, DesignResult, design
 from frankly_design.estimate.decoder import decoder
 from frankly_design.estimate.identifiable import answers_of, in_words
 from frankly_design.estimate.scales import DesignRows, wanted_figures
@@ -55,7 +55,7 @@ class DraftedBlock:
     """A block of the document, and its design."""
 
     block: Block
-    design: Design
+    design: DesignResult
 
 
 @dataclass(frozen=True, slots=True)

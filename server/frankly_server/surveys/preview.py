@@ -11,7 +11,7 @@ from typing import Final
 
 from frankly_design.engine import engine
 from frankly_design.engine.regret import Regret, regret
-from frankly_design.engine.result import Design
+from frankly_design.engine.result import DesignResult
 from frankly_design.estimate.decoder import Targets, shares
 from frankly_design.estimate.planner import Plan, Setting
 from frankly_design.estimate.scales import linear_row, number_span, wanted_figures
@@ -45,7 +45,7 @@ class Alternative:
     margins : half-widths at 95% for `margin_points`, valid for all true shares; None if some shares
     cannot be estimated. information : nats about the answer, at the design prior. ceiling : upper
     bound in nats under any prior, as text. unchanged : True if answers are sent unchanged.
-    certified : as in `Design`. regret : the loss if all choices are equally common; None if small
+    certified : as in `DesignResult`. regret : the loss if all choices are equally common; None if small
     or unknown.
     """
 
@@ -327,7 +327,7 @@ def _alternative(
     )
 
 
-def _regret_in_time(designed: Design, limits: Limits) -> Regret | None:
+def _regret_in_time(designed: DesignResult, limits: Limits) -> Regret | None:
     try:
         return regret(designed.mechanism, designed.claims, designed.decoder_prior, limits)
     except TimeExceeded:

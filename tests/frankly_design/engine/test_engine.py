@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frankly_design.engine import Design, design
+from frankly_design.engine import DesignResult, design
 from frankly_design.families import grr
 from frankly_design.notions.prior import Prior
 from frankly_design.optimum import solver
@@ -23,7 +23,7 @@ CORRELATED = [[120, 300, 500, 700, 80], [50, 20, 30, 40, 50]]
 FLAT = [[1, 1, 1, 1, 1]]
 
 
-def ask(rows: Any, notion: str = "ldp", epsilon: str = "1", **options: Any) -> Design:
+def ask(rows: Any, notion: str = "ldp", epsilon: str = "1", **options: Any) -> DesignResult:
     return design(wanted(Prior.from_rows(rows), notion, Fraction(epsilon), **options))
 
 

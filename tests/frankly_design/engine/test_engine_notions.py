@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frankly_design.engine import Design, DesignRequest, design
+from frankly_design.engine import DesignRequest, DesignResult, design
 from frankly_design.engine.engine import frontier
 from frankly_design.notions.prior import Prior
 from frankly_design.notions.promises import answer_ldp, promise, robust, side_channels
@@ -46,7 +46,7 @@ def information(Q: Floats, p: Floats) -> float:
     return entropy(p @ Q) - math.fsum(share * entropy(row) for share, row in zip(p, Q, strict=True))
 
 
-def check(designed: Design, request: DesignRequest) -> None:
+def check(designed: DesignResult, request: DesignRequest) -> None:
     """Check that the claims hold exactly and that every figure equals that of the published integers."""
     require_private(designed.mechanism, *request.claims)
     Q, p = channel(dense_of(designed.mechanism).weights), request.prior.probabilities()

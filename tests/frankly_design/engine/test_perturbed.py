@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
-from frankly_design.engine import Design, DesignRequest, design
+from frankly_design.engine import DesignRequest, DesignResult, design
 from frankly_design.notions.prior import Prior
 from frankly_design.notions.promises import answer_ldp, two_sided
 from frankly_design.optimum.programme import Optimum
@@ -42,7 +42,7 @@ class Statements:
     rules_out: bool
 
 
-def stated(designed: Design) -> Statements:
+def stated(designed: DesignResult) -> Statements:
     weights = designed.table.weights
     diagonal = [(weights[x][y], x, y) for x in range(len(weights)) for y in range(len(weights[0]))]
     ceiling = worst(designed.mechanism, answer_ldp(Fraction(1))).ratio

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from frankly_design.engine import Design, DesignRequest, design
+from frankly_design.engine import DesignRequest, DesignResult, design
 from frankly_design.notions import promises
 from frankly_design.notions.ball_bounds import lower_bounds
 from frankly_design.notions.prior import Prior
@@ -82,7 +82,7 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
 
 
 def rivals(
-    request: DesignRequest, designed: Design, rng: np.random.Generator
+    request: DesignRequest, designed: DesignResult, rng: np.random.Generator
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return mechanisms (columns v with p·v = 1, and their probabilities) from random vertices of
     the cone."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frankly_design.engine import Design, DesignRequest, design
+from frankly_design.engine import DesignRequest, DesignResult, design
 from frankly_design.engine.decoded import total_variance
 from frankly_design.engine.read_truths import read_truths
 from frankly_design.engine.regret import PEERS
@@ -104,7 +104,7 @@ def truths_of(prior: Prior) -> Truths:
     return Truths(np.array([p, np.full(len(p), 1 / len(p)), p[::-1], np.eye(len(p))[-1]]))
 
 
-def ratios(designed: Design, truths: Truths, epsilon: Fraction) -> list[float]:
+def ratios(designed: DesignResult, truths: Truths, epsilon: Fraction) -> list[float]:
     """Return the total variance at each truth, divided by that of the best closed form at this truth."""
     claims, result = (promises.answer_ldp(epsilon),), []
     for q in truths.points:

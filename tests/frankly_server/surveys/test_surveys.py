@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frankly_design.engine.engine import Design, DesignRequest, design
+from frankly_design.engine.engine import DesignRequest, DesignResult, design
 from frankly_design.form import FormDesign, FormRequest, design_form
 from frankly_protocol import canonical
 from frankly_protocol.audit import ceiling, exp_lower
@@ -430,7 +430,7 @@ def test_tables_too_large_to_be_sent_are_refused_with_alternatives(surveys: Surv
 def test_a_mechanism_that_breaks_its_promise_is_never_signed(
     surveys: Surveys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def careless(request: DesignRequest) -> Design:
+    def careless(request: DesignRequest) -> DesignResult:
         careful_design = design(request)
         (a, b), *other_rows = (list(row) for row in dense_of(careful_design.mechanism).weights)
         bent = DenseMechanism(48, ((a + 2**20, b - 2**20), *(tuple(row) for row in other_rows)))

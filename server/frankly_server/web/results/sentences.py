@@ -15,20 +15,14 @@ from frankly_analyst.plots import NUMBER, percent
 from frankly_analyst.request import ANSWERED
 from frankly_analyst.request import MEAN as MEAN_OF_GROUPS
 from frankly_analyst.shown import Shown
+from frankly_design.estimate.flags import SENTENCES as OF_ESTIMATES
 from frankly_design.estimate.margins import normal_quantile, widened
 from frankly_design.estimate.scales import MEDIAN
 from frankly_protocol.questions import MEAN
 
 from frankly_server.analysis.periods import DAYS, PERIODS
 
-FLAGS: Final = {
-    "outside_unit_interval": "The estimate lies outside 0 to 100%, as noise can cause for a rare or a common answer.",
-    "imprecise": "The interval reaches farther from the estimate than two thirds of it: too uncertain for most uses.",
-    "not_identifiable": "Some figures of this question cannot be estimated, however many reports come in.",
-    "reports_do_not_fit": "The mechanism hardly ever produces such reports: a fault, fake reports, or rare chance.",
-    "margin_too_wide": "The interval reaches farther than all possible values are apart: it says almost nothing.",
-    "few_informative": "Fewer than 5 reports differ from the most common one here: the interval rests on very few.",
-    "ill_conditioned": "The mechanism hardly shows some differences: small errors are magnified.",
+FLAGS: Final = OF_ESTIMATES | {
     "pooled": "Several versions of the survey, or its arms, are combined.",
     "versions_differ": "They differ by more than chance does in 95 of 100 surveys: look at each separately.",
     "corrected_uncounted": "Reports with this and what tells how many answer at random are not counted: no correction.",
@@ -40,11 +34,6 @@ FLAGS: Final = {
     "unbounded": "The denominator of this ratio may be zero: its interval has no ends, so nothing is known about it.",
     "interval_unknown": "The estimate has no interval: its error is unknown because not all shares can be estimated.",
     "score_instead": "Ratios have no interval by the requested method: the usual approximate one is shown.",
-    "mle_not_converged": "The search for the most likely shares stopped early.",
-    "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
-    "design_prior_replaced": "The published prior could not be used for decoding; equal shares were used instead.",
-    "privacy_part_negative": "The part of the error due to privacy could not be separated.",
-    "sampling_part_negative": "The part of the error due to sampling could not be separated; it is small.",
 }
 _PEOPLE: Final = {"": ("all", "who took part"), ANSWERED: ("those", "who answered it")}
 """Whose shares these are, by the request's `percent`; whoever prefers not to say has taken part."""
