@@ -28,7 +28,7 @@ DEPENDENCIES = {
     "shared/frankly_protocol": {"cryptography", "frankly_protocol"},
     "design/frankly_design": {
         *("cdd", "flint", "frankly_design", "frankly_protocol", "highspy", "numpy"),
-        *("pydantic", "pydantic_core", "scipy"),
+        *("matplotlib", "pandas", "pydantic", "pydantic_core", "scipy"),
     },
     "client_sdk/frankly_sdk": {"cryptography", "frankly_protocol", "frankly_sdk", "requests"},
 }
@@ -38,6 +38,8 @@ HOMES = {
     "cdd": ["numeric/rays.py"],
     "flint": ["numeric/rational.py"],
     "highspy": ["numeric/lazy.py"],
+    "matplotlib": ["interface/shown.py"],
+    "pandas": ["interface/shown.py"],
     "openpyxl": ["surveys/xlsform_workbook.py"],
     "pyxform": ["surveys/xlsform_workbook.py"],
     "xlrd": ["surveys/xlsform_workbook.py"],
@@ -72,6 +74,22 @@ def test_a_package_imports_what_it_declares(root: Path, folder: str) -> None:
         (str(path), name) for path, name in _imports(root / folder) if name not in allowed
     }
     assert not undeclared
+
+
+@pytest.mark.parametrize("folder", ["papers", "bench/_design", "bench/_form"])
+def test_research_needs_the_mathematics_alone(root: Path, folder: str) -> None:
+    users = {path.name for path, name in _imports(root / folder) if name == "frankly_server"}
+    assert users <= {"__main__.py"}, "only the command of the papers uses the server's console"
+
+
+def test_nothing_lies_loose_in_the_server_and_the_mathematics(root: Path) -> None:
+    """Mathematics has a home; a new file at the top needs a room, or a reason here."""
+    design, server = root / "design/frankly_design", root / "server/frankly_server"
+    assert {path.stem for path in server.glob("*.py")} == {
+        *("__init__", "app", "services", "settings")
+    }
+    assert {path.stem for path in design.glob("*.py")} == {"__init__"}
+    assert len({path.parent for path in design.glob("*/__init__.py")}) <= 12
 
 
 @pytest.mark.parametrize("library", HOMES)

@@ -185,8 +185,8 @@ def test_a_missing_line_and_another_version_are_found(root: Path, name: str) -> 
 
 
 def test_extras_in_the_requirements_are_followed(root: Path) -> None:
-    """`./server[parquet,duckdb]` and `./analyst[files,models]` are in test.in only."""
-    extras = {"pyarrow", "duckdb", "pyreadstat"}
+    """`./server[parquet,duckdb]`, `./analyst[files,models]` and `./design[notebook]` are in test.in only."""
+    extras = {"pyarrow", "duckdb", "pyreadstat", "matplotlib"}
     assert not extras & _locked_versions(root, "runtime").keys()
     pins = _locked_versions(root, "test")
     versions = {f"{name}=={pins.pop(name)}" for name in extras}

@@ -10,13 +10,16 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 from frankly_protocol import __version__
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.deploy.index import Index
@@ -481,6 +484,82 @@ def test_packages_install_in_any_order_and_each_can_be_removed(
         }
         for package in order[len(removed) :]:
             assert SAID[package] in _said(python, tmp_path, "-c", USES[package])
+
+
+NOTEBOOK = """\
+import json, pathlib, sys
+cells = json.loads(pathlib.Path(sys.argv[1]).read_text("utf-8"))["cells"]
+names = {}
+for cell in cells:
+    if cell["cell_type"] == "code":
+        exec(compile("".join(cell["source"]), sys.argv[1], "exec"), names)
+print("ran", len(cells), "cells with", *sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+@pytest.mark.slow
+def test_the_mathematics_alone_runs_its_notebook(
+    root: Path, archives: list[Path], tmp_path: Path, full: bool
+) -> None:
+    """In an environment with what the package requires and nothing else; with --full from the index."""
+    python = _empty(tmp_path)
+    wheel = _named(archives, "frankly_design", ".whl")
+    if full:
+        _pip(python, "install", "--no-input", "--no-compile", f"{wheel}[notebook]")
+    else:
+        _pip(python, "install", "--quiet", "--no-deps", "--no-compile", str(wheel))
+        project = tomllib.loads((root / "design/pyproject.toml").read_text())["project"]
+        required = [*project["dependencies"], *project["optional-dependencies"]["notebook"]]
+        [site] = (tmp_path / "empty/lib").glob("python3*/site-packages")
+        for name in _closure(required):
+            _link(name, site)
+    web = {
+        "flask",
+        "apiflask",
+        "werkzeug",
+        "jinja2",
+        "requests",
+        "sqlalchemy",
+        "alembic",
+        "psycopg",
+        "click",
+    }
+    installed = {name.replace("-", "_") for name in _versions(python)}
+    assert {"frankly_design", "numpy", "pycddlib"} <= installed
+    assert not installed & (web | {"frankly_server", "frankly_protocol"})
+    notebook = root / "examples/notebooks/optimal_mechanisms.ipynb"
+    environment = {"MPLBACKEND": "Agg", "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    command = [str(python), "-I", "-c", NOTEBOOK, str(notebook)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    last = done.stdout.splitlines()[-1].split()
+    assert last[0] == "ran"
+    assert int(last[1]) > 10
+    assert not set(last) & (web | {"frankly_server", "frankly_protocol"})
+
+
+def _closure(required: Sequence[str]) -> set[str]:
+    """Return the names of the installed distributions that requirements need, with all that these need."""
+    found: set[str] = set()
+    waiting = [Requirement(text) for text in required]
+    while waiting:
+        one = waiting.pop()
+        if canonicalize_name(one.name) in found or (
+            one.marker and not one.marker.evaluate({"extra": ""})
+        ):
+            continue
+        found.add(canonicalize_name(one.name))
+        waiting += [Requirement(text) for text in metadata.distribution(one.name).requires or ()]
+    return found
+
+
+def _link(name: str, site: Path) -> None:
+    """Put an installed distribution into another environment by links to its files and folders."""
+    installed = metadata.distribution(name)
+    for top in {file.parts[0] for file in installed.files or ()} - {"..", "__pycache__"}:
+        (site / top).symlink_to(Path(str(installed.locate_file(top))))
 
 
 def _empty(folder: Path) -> Path:

@@ -16,14 +16,19 @@ from frankly_protocol.problems import Problem
 from pydantic import Field, Strict
 
 from frankly_design.engine import kinds
-from frankly_design.engine.engine import Design, DesignRequest, design, frontier
+from frankly_design.engine.engine import DesignRequest, DesignResult, design, frontier
 from frankly_design.engine.read_truths import read_truths
 from frankly_design.engine.regret import regret
 from frankly_design.notions.ball_bounds import is_vacuous
 from frankly_design.notions.prior import Prior
 from frankly_design.optimum.solver import METHODS
 from frankly_design.requests.claims import RequestedClaims
-from frankly_design.requests.design_fields import DesignFields, never_stopped, search_limits
+from frankly_design.requests.design_fields import (
+    DesignFields,
+    never_stopped,
+    no_time,
+    search_limits,
+)
 from frankly_design.requests.design_form import FormFields, design_form_json
 from frankly_design.requests.fields import OneOf, require_only
 from frankly_design.requests.levels import ONE_SIDED
@@ -31,7 +36,7 @@ from frankly_design.requests.measure import finite
 from frankly_design.requests.targets import read_targets
 from frankly_design.tables.limits import Progress, TimeExceeded
 
-_MAX_POINTS = 200
+MAX_POINTS = 200
 # Largest number of reports for which the response includes the matrix of a non-dense mechanism.
 _MAX_COLUMNS = 1024
 
@@ -40,13 +45,13 @@ class DesignInput(DesignFields):
     """A request of `frankly design --json`."""
 
     method: Annotated[str, OneOf("methods", METHODS)] = "auto"
-    frontier: Annotated[int, Strict(), Field(ge=2, le=_MAX_POINTS)] | None = None
+    frontier: Annotated[int, Strict(), Field(ge=2, le=MAX_POINTS)] | None = None
     form: FormFields | None = None
 
 
 def design_json(
     obj: Any,
-    timer: Callable[[], float] = lambda: 0.0,
+    timer: Callable[[], float] = no_time,
     progress: Progress | None = None,
     stopped: Callable[[], bool] = never_stopped,
 ) -> dict[str, Any]:
@@ -105,7 +110,7 @@ def design_json(
             "truths",
         )
     promised, request = design_request(fields, timer, progress, stopped, method=fields.method)
-    body = _design_body(design(request), promised, request)
+    body = design_body(design(request), promised, request)
     if fields.frontier is None:
         return body
     with _or_left_out("frontier", body["left_out"]):
@@ -173,9 +178,10 @@ def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
     }
 
 
-def _design_body(
-    designed: Design, promised: RequestedClaims, request: DesignRequest
+def design_body(
+    designed: DesignResult, promised: RequestedClaims, request: DesignRequest
 ) -> dict[str, Any]:
+    """Return a design as JSON, with measures, parameters, warnings and regret."""
     rows, prior = kinds.rows_of(designed.mechanism), promised.prior
     informative = designed.objective == "information"
     body = {
@@ -218,13 +224,13 @@ def _design_body(
         **finite(body),
         "measures": finite(measures),
         "parameters": finite(parameters),
-        "warnings": _warnings(designed),
+        "warnings": warnings_of(designed),
         "regret": cost,
         "left_out": left_out,
     }
 
 
-def regret_of(designed: Design, request: DesignRequest) -> dict[str, str] | None:
+def regret_of(designed: DesignResult, request: DesignRequest) -> dict[str, str] | None:
     """Return the regret of a design in JSON; None for targets other than the shares.
 
     Raises TimeExceeded.
@@ -236,8 +242,8 @@ def regret_of(designed: Design, request: DesignRequest) -> dict[str, str] | None
     return None if cost is None else cost.to_json()
 
 
-def _warnings(designed: Design) -> list[str]:
-    """Return the warnings about this design (bad inputs 9, 16)."""
+def warnings_of(designed: DesignResult) -> list[str]:
+    """Return warnings about a design as sentences (bad inputs 9, 16)."""
     unbounded = any(
         claim.lower_bounds is not None and is_vacuous(claim.lower_bounds)
         for claim in designed.claims

@@ -16,12 +16,9 @@ from frankly_design.estimate.estimator import estimate
 from frankly_design.estimate.inputs import Tally
 from frankly_design.estimate.sets import SetCounts
 from frankly_design.numeric import rational
-from frankly_design.requests.fields import Flag
+from frankly_design.requests.fields import Flag, fraction
 from frankly_design.requests.mechanism import MechanismFields
 from frankly_design.requests.targets import Targets
-
-# Limit of exponents: 1e999999999 is a short text, but its exact fraction would fill the memory.
-_MAX_EXPONENT = 60
 
 
 def estimate_json(obj: Any) -> dict[str, Any]:
@@ -48,12 +45,12 @@ def estimate_json(obj: Any) -> dict[str, Any]:
     found = estimate(
         request.source(),
         _counts(request.counts),
-        design_prior=_design_prior(request.design_prior),
-        targets="shares" if targets == "shares" else _targets(targets),
+        design_prior=decoder_prior(request.design_prior),
+        targets="shares" if targets == "shares" else target_rows(targets),
         population=request.population,
         census=request.census,
         level=request.level,
-        beta=_fraction(request.beta, "beta"),
+        beta=fraction(request.beta, "beta"),
     )
     if denial is None:
         return found.to_json()
@@ -74,30 +71,23 @@ def _counts(value: Any) -> Tally:
     return SetCounts(REQUEST.whole(counts["n"], "counts.n"), pairs)
 
 
-def _targets(value: Any) -> list[list[Fraction]]:
+def target_rows(value: Any) -> list[list[Fraction]]:
+    """Return rows of exact numbers, which `estimate` checks with the mechanism."""
     if not isinstance(value, list):
         raise InvalidInput(Problem.TARGETS_INVALID, 'give "shares" or a list of rows', "targets")
     rows = REQUEST.table(value, "targets")
     return [
-        [_fraction(v, f"targets[{t}][{x}]") for x, v in enumerate(row)]
-        for t, row in enumerate(rows)
+        [fraction(v, f"targets[{t}][{x}]") for x, v in enumerate(row)] for t, row in enumerate(rows)
     ]
 
 
-def _design_prior(value: Any) -> list[int] | None:
+def decoder_prior(value: Any) -> list[int] | None:
     """Return integers in the same proportions, which `checked_prior` checks; None for null."""
     if value is None:
         return None
     if not isinstance(value, list) or not value:
         raise InvalidInput(Problem.PRIOR_SHAPE, "give null or a list of numbers", "design_prior")
-    return rational.whole([_fraction(v, f"design_prior[{x}]") for x, v in enumerate(value)])
-
-
-def _fraction(value: Any, field: str) -> Fraction:
-    decimal = REQUEST.number(value, field)
-    if decimal and abs(decimal.adjusted()) > _MAX_EXPONENT:
-        raise InvalidInput(Problem.FIELD_TYPE, "the number is too large or too small", field)
-    return Fraction(decimal)
+    return rational.whole([fraction(v, f"design_prior[{x}]") for x, v in enumerate(value)])
 
 
 class EstimateRequest(MechanismFields):

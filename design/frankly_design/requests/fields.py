@@ -76,6 +76,22 @@ class RequestModel(ClosedModel):
             raise invalid(faults_of(error, Problem.FIELD_TYPE)) from None
 
 
+def fraction(
+    value: Any, field: str, largest: int = _MAX_EXPONENT, problem: Problem = Problem.FIELD_TYPE
+) -> Fraction:
+    """Return a number of a request exactly: a whole number, a decimal, or in Python a fraction.
+
+    largest : of the decimal exponent's size. Raises InvalidInput(field_type), or `problem` for an
+    exponent beyond it.
+    """
+    if isinstance(value, Fraction):
+        return value
+    number = REQUEST.number(value, field)
+    if number and abs(number.adjusted()) > largest:
+        raise InvalidInput(problem, "the number is too large or too small", field)
+    return Fraction(number)
+
+
 def require_only(request: RequestModel, fields: Collection[str], kind: str) -> None:
     """Raise InvalidInput(field_unknown) for a field outside `fields`."""
     foreign = sorted(request.model_fields_set - set(fields))

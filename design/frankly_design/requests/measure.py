@@ -26,6 +26,7 @@ from frankly_design.requests.fields import (
     RequestModel,
     Whole,
     errors_at_the_path,
+    fraction,
 )
 from frankly_design.requests.targets import Targets, read_targets
 
@@ -52,14 +53,18 @@ def measure_json(obj: Any) -> dict[str, Any]:
 
     Raises InvalidInput, naming the field.
     """
-    request = MeasureRequest.from_json(obj)
+    return finite(measured(MeasureRequest.from_json(obj)))
+
+
+def measured(request: "MeasureRequest") -> dict[str, Any]:
+    """Return the measures of a request; see `measure_json`. Infinite figures are `math.inf`."""
     if (request.weights is None) == (request.matrix is None):
         raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
     weights = request.weights or request.matrix or []
     # The number of rows determines whether the answers are pairs.
     prior, paired = _prior(request.prior, len(weights))
     figures = measure(weights, prior, _options(request, prior))
-    return finite(figures | ({"realised_epsilon": figures["secret_ldp"]} if paired else {}))
+    return figures | ({"realised_epsilon": figures["secret_ldp"]} if paired else {})
 
 
 def finite(body: dict[str, Any]) -> dict[str, Any]:
@@ -152,11 +157,11 @@ def _matrix(value: Any) -> list[list[int]]:
 
 
 def _probability(value: Any, field: str) -> Fraction:
-    decimal = REQUEST.number(value, field)
     # The exponent is limited, because the exact fraction has that many digits.
-    if decimal < 0 or abs(decimal.adjusted()) > 400:
+    probability = fraction(value, field, 400, Problem.WEIGHTS_INVALID)
+    if probability < 0:
         raise InvalidInput(Problem.WEIGHTS_INVALID, "a probability lies between 0 and 1", field)
-    return Fraction(decimal)
+    return probability
 
 
 def _equal_sums(rows: Sequence[Sequence[Fraction]]) -> list[list[int]]:

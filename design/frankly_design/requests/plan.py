@@ -15,7 +15,7 @@ from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
 
-from frankly_design.engine.engine import Design, DesignRequest, design
+from frankly_design.engine.engine import DesignRequest, DesignResult, design
 from frankly_design.estimate.decoder import Targets, shares
 from frankly_design.estimate.inputs import checked_prior, checked_targets
 from frankly_design.estimate.planner import Margins, Plan, least_level, least_reports, reaches
@@ -149,7 +149,7 @@ def _designed(request: PlanRequest, level: str | None, timer: Timer, stopped: St
 
 def _design(
     request: PlanRequest, level: str | None, timer: Timer, stopped: Stopped
-) -> tuple[Design, DesignRequest]:
+) -> tuple[DesignResult, DesignRequest]:
     """Design a mechanism at a level in nats, under metric-ldp at a factor on all levels.
 
     If the level is None, the levels of the request apply.

@@ -10,7 +10,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
 from pydantic import WithJsonSchema
 
-from frankly_design.requests.fields import rows_schema
+from frankly_design.requests.fields import fraction, rows_schema
 
 Targets = Annotated[
     Any, WithJsonSchema({"anyOf": [{"const": "shares"}, rows_schema(type="number")]})
@@ -45,8 +45,5 @@ def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] |
 
 
 def _exact(value: Any, field: str) -> Fraction:
-    decimal = REQUEST.number(value, field)
     # Exact arithmetic with numbers of very different sizes is slow, and targets do not need it.
-    if decimal and abs(decimal.adjusted()) > 12:
-        raise InvalidInput(Problem.TARGETS_INVALID, "the number is too large or too small", field)
-    return Fraction(decimal)
+    return fraction(value, field, 12, Problem.TARGETS_INVALID)

@@ -16,7 +16,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from pydantic import BeforeValidator, Field, Strict
 
-from frankly_design.engine.engine import Design, design
+from frankly_design.engine.engine import DesignResult, design
 from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import nothing_yet
 from frankly_design.estimate.margins import normal_quantile, require_level
@@ -163,7 +163,7 @@ def _variances(
     return WaveVariances(np.array([designed[level] for level in levels]), p * (1 - p), 1 - redrawn)
 
 
-def _noise(designed: Design, p: FloatArray) -> FloatArray:
+def _noise(designed: DesignResult, p: FloatArray) -> FloatArray:
     """Return the variance of each share due to randomisation, for one report at shares p."""
     mechanism = designed.mechanism
     evidence = nothing_yet(mechanism, shares(mechanism.answers), designed.decoder_prior)
