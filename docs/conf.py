@@ -69,10 +69,18 @@ def _escape_help(_app: Sphinx, _context: Any, lines: list[str]) -> None:
 def _restructure(
     _app: Sphinx, _what: str, _name: str, _value: Any, _options: Any, lines: list[str]
 ) -> None:
-    """Make a field list of a docstring's lines "name : meaning", and escape characters of markup."""
+    """Make a field list of a docstring's lines "name : meaning", and escape characters of markup.
+
+    Literal blocks, which follow "::" at the left edge, stay as they are.
+    """
     result: list[str] = []
-    in_fields = False
+    in_fields = in_literal = False
     for line in lines:
+        in_literal = in_literal and (not line or line.startswith(" "))
+        if in_literal:
+            result.append(line)
+            continue
+        in_literal = not line.startswith(" ") and line.endswith("::")
         text = _escaped(line.strip())
         field = _FIELD.fullmatch(text)
         if field:

@@ -20,6 +20,7 @@ FOLLOWED: Final = {
     "docs/notebooks/first_estimates.md": "tests/frankly_analyst/test_notebooks.py",
     "docs/notebooks/tables_and_evidence.md": "tests/frankly_analyst/test_notebooks.py",
     "docs/notebooks/weights_and_a_model.md": "tests/frankly_analyst/test_notebooks.py",
+    "docs/notebooks/optimal_mechanisms.md": "tests/frankly_design/test_notebooks.py",
 }
 """Page → the test that follows it from its first block to its last."""
 
@@ -104,7 +105,21 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
         "tests/docs/test_form_examples.py"
     ),
     ("docs/design.md", '$ echo \'{"weights"'): _run(_HERE),
-    ("docs/design.md", "from fractions import Fraction"): _run(_DESIGN),
+    ("docs/design.md", "import frankly_design as fd"): _run(_DESIGN),
+    **{
+        ("docs/library.md", start): _run("tests/docs/test_library.py")
+        for start in (
+            "import frankly_design as fd",
+            "capped = ",
+            "import pandas as pd",
+            "import numpy as np",
+            "people = ",
+            "difference = ",
+            "import time",
+            "try:",
+            "questions = ",
+        )
+    },
     ("docs/counts.md", "GET /v1/surveys/ID/counts?"): _made(_HERE),
     ("docs/counts.md", "from frankly_analyst import Analyst"): _run(
         "tests/frankly_analyst/test_counts.py"

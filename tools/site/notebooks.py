@@ -2,7 +2,7 @@
 """Conversion of notebooks to pages: run the cells and show their outputs.
 
 Only Python is needed. The output of a cell is the text that it prints and the value of its last
-line, as HTML if the value has such a form, as a picture if it is SVG, otherwise as text.
+line: a plot of matplotlib as a picture, HTML or SVG if the value has such a form, otherwise text.
 """
 
 import ast
@@ -10,15 +10,16 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{32,}")
-HEAD: Final = (
-    "<!-- made by `python -m tests.frankly_analyst.notebooks`; edit examples/notebooks -->"
-)
+_SIMULATED: Final = "as run by the tests on simulated reports"
+
+Picture = Callable[[Any, int], str]
+"""Function (matplotlib figure, its number on the page from 1) that returns the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +59,51 @@ def run(file: Path, names: dict[str, Any] | None = None) -> Iterator[Ran]:
         yield Ran(is_code=True, source=source, printed=printed.getvalue(), value=value)
 
 
-def page(file: Path, ran: Iterator[Ran]) -> str:
-    """Return a notebook as Markdown, with the outputs of its cells; digests become `…`."""
-    head = f"Notebook `examples/notebooks/{file.name}`, as run by the tests on simulated reports."
-    parts = []
+def page(
+    file: Path,
+    ran: Iterator[Ran],
+    *,
+    made_by: str = "tests.frankly_analyst.notebooks",
+    note: str = _SIMULATED,
+    picture: Picture | None = None,
+) -> str:
+    """Return a notebook as Markdown, with the outputs of its cells; digests become `…`.
+
+    made_by : the module that writes the page. note : how the notebook ran. picture : names, and may
+    write, the pictures of plots; with None, a page says only that there is a plot.
+    """
+    comment = f"<!-- made by `python -m {made_by}`; edit examples/notebooks -->"
+    head = f"Notebook `examples/notebooks/{file.name}`, {note}."
+    parts, plots = [], 0
     for cell in ran:
         if not cell.is_code:
             parts.append(cell.source)
             continue
-        parts += [_fenced("python", cell.source), *_outputs(cell)]
+        plots += _is_plot(cell.value)
+        parts += [_fenced("python", cell.source), *_outputs(cell, picture, plots)]
     title, *others = parts
     # The note is placed below the title, which must be the first heading of the page.
     heading, _, rest = title.partition("\n")
     return (
-        "\n\n".join([HEAD, heading, head, rest.strip(), *others]).replace("\n\n\n\n", "\n\n") + "\n"
+        "\n\n".join([comment, heading, head, rest.strip(), *others]).replace("\n\n\n\n", "\n\n")
+        + "\n"
     )
 
 
-def _outputs(cell: Ran) -> Iterator[str]:
+def _is_plot(value: Any) -> bool:
+    """Return True for axes and other parts of a figure of matplotlib."""
+    return hasattr(getattr(value, "figure", None), "savefig")
+
+
+def _outputs(cell: Ran, picture: Picture | None, number: int) -> Iterator[str]:
     if cell.printed.strip():
         yield _fenced("text", _portable(cell.printed))
     if cell.value is None:
+        return
+    if _is_plot(cell.value):
+        figure = cell.value.figure
+        title = _described(figure)
+        yield f"*{title}*" if picture is None else f"![{title}]({picture(figure, number)})"
         return
     for name in ("_repr_svg_", "_repr_html_"):
         form = getattr(cell.value, name, None)
@@ -86,6 +111,12 @@ def _outputs(cell: Ran) -> Iterator[str]:
             yield _block(_portable(form()))
             return
     yield _fenced("text", _portable(str(cell.value)))
+
+
+def _described(figure: Any) -> str:
+    """Return the labels of the figure's first axes as a title."""
+    axes = figure.axes[0]
+    return "Plot: " + " against ".join(filter(None, [axes.get_ylabel(), axes.get_xlabel()]))
 
 
 def _portable(text: str) -> str:
