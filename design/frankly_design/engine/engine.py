@@ -61,6 +61,12 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
     mechanism_not_certified.
     """
     prior, shares = request.prior, request.prior.shares
+    if any(claim.notion == "dp" for claim in request.claims):
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "a frontier is computed under the other notions, such as ldp",
+            "notion",
+        )
     cone = Cone.of(request.claims, prior.answers)
     if cone.admits_identity():
         raise InvalidInput(
@@ -169,11 +175,11 @@ def _rows(optimum: Optimum, prior: Prior) -> list[list[int]]:
 
 
 def _binary_mechanism(request: DesignRequest) -> Built:
-    """Return the optimum under (ε, δ)-DP for the shares of two answers  [Thesis Thm 6.3]."""
+    """Return the best table of two reports under (ε, δ)-DP of two answers  [Thesis Thm 6.3]."""
     if request.prior.answers != 2 or request.objective != "variance" or len(request.claims) != 1:
         raise InvalidInput(
             Problem.UNSUPPORTED,
-            "the optimum under dp is known for the variance of two answers: use "
+            "under dp an optimum is known for the variance of two answers: use "
             "product-sanitisation, binary or grr",
             "mechanism",
         )
@@ -339,14 +345,17 @@ def _bound(
 ) -> float | None:
     """Return the proven bound of the objective over all mechanisms that satisfy the claims.
 
-    Under (ε, δ)-DP of two answers the bound is the optimum itself. Returns None for a family.
+    Under (ε, 0)-DP of two answers the bound is the optimum itself. For δ > 0 the optimum is that of
+    mechanisms with two reports  [Thesis Thm 6.3], and more reports can be better: the bound is None,
+    as for a family.
     """
     if solved is not None:
         # The solver maximises the probability of a right guess, 1 − the Hamming error.
         bound = solved.optimum.bound
         # Rounding can make a bound negative, but no variance is.
         return {"hamming": 1 - bound, "variance": max(bound, 0.0)}.get(request.objective, bound)
-    if request.mechanism in FAMILIES:
+    delta, _ = built.claims[0].delta or (0, 1)
+    if request.mechanism in FAMILIES or delta:
         return None
     point = best_point(built.claims[0], request.prior, request.explicit.region)
     least = variance_at(point, Fraction(request.prior.shares[1], request.prior.total))

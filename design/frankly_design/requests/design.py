@@ -249,8 +249,10 @@ def warnings_of(designed: DesignResult) -> list[str]:
         for claim in designed.claims
     )
     # The backstop is an LDP claim; without it, the other side has no limit.
-    one_sided = any(claim.name in ONE_SIDED for claim in designed.claims) and all(
-        claim.notion not in ("ldp", "dp") for claim in designed.claims
+    one_sided = (
+        designed.ceiling is None
+        and any(claim.name in ONE_SIDED for claim in designed.claims)
+        and all(claim.notion not in ("ldp", "dp") for claim in designed.claims)
     )
     conditions = {
         "answers are sent unchanged: the claims allow this only if the prior "

@@ -60,7 +60,7 @@ def measured(request: "MeasureRequest") -> dict[str, Any]:
     """Return the measures of a request; see `measure_json`. Infinite figures are `math.inf`."""
     if (request.weights is None) == (request.matrix is None):
         raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
-    weights = request.weights or request.matrix or []
+    weights = _sent(request.weights or request.matrix or [])
     # The number of rows determines whether the answers are pairs.
     prior, paired = _prior(request.prior, len(weights))
     figures = measure(weights, prior, _options(request, prior))
@@ -113,6 +113,12 @@ def _options(request: "MeasureRequest", prior: Prior) -> MeasureOptions:
         breaches=tuple(map(Fraction, request.breaches)),
         targets=read_targets(request.targets, prior.answers),
     )
+
+
+def _sent(rows: list[list[int]]) -> list[list[int]]:
+    """Return the rows without the columns of reports that are never sent."""
+    columns = [column for column in zip(*rows, strict=True) if any(column)]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _order(value: Any) -> float:

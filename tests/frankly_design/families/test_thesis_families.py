@@ -11,7 +11,8 @@ from frankly_design.families import best_point, variance_at
 from frankly_design.families.randomised_response import symmetric_response
 from frankly_design.families.sanitisation import error_bound_discrete, error_range, exponent_range
 from frankly_design.notions.prior import Prior
-from frankly_protocol.audit import Claim, level_for
+from frankly_protocol.audit import Claim, level_for, require_private
+from frankly_protocol.mechanisms import DenseMechanism
 
 from papers import sanitisation as theory
 from tests.frankly_design.families.asking import ask, exact, floats, mechanism_of
@@ -153,20 +154,41 @@ def test_the_two_regions_of_a_rare_answer() -> None:
             assert best_point(claim, mirrored, region) == best_point(claim, prior, region)[::-1]
 
 
-def test_the_optimum_under_dp_is_certified_for_two_answers_and_any_targets() -> None:
+def test_the_optimum_under_dp_is_certified_for_two_answers_without_delta() -> None:
+    """With δ > 0 it is the optimum of two reports, for any targets, and has no bound."""
     for extra in (
         {},
         {"targets": [[1, -1]]},
         {"targets": [[0, 1], [2, 0.5]], "criterion": "worst"},
     ):
         for region in ("honest", "whole"):
-            options = {"notion": "dp", "epsilon": "0.5", "delta": "0.2", "region": region, **extra}
+            options = {"notion": "dp", "epsilon": "0.5", "delta": "0", "region": region, **extra}
             response = ask("optimal", [[97, 3]], **options)
             assert response["certified"] is True
             assert response["parameters"]["exact"] is True
             assert response["parameters"]["bound"] <= response["parameters"]["value"] * (1 + 1e-12)
-            family = ask("binary", [[97, 3]], **options)
-            assert (family["weights"], family["gap"]) == (response["weights"], None)
+            for delta in ("0", "0.2"):
+                response = ask("optimal", [[97, 3]], **options | {"delta": delta})
+                family = ask("binary", [[97, 3]], **options | {"delta": delta})
+                assert (family["weights"], family["gap"]) == (response["weights"], None)
+            assert (response["certified"], response["parameters"]["bound"]) == (False, None)
+
+
+def test_four_reports_can_be_better_under_dp_than_the_best_two() -> None:
+    """With probability δ the answer is sent unchanged, else randomised response at ε."""
+    D, delta = 1 << 48, Fraction(1, 5)
+    level = Fraction(*level_for(Fraction(1, 2)))
+    sent = int(delta * D)
+    high = (D - sent) * level.numerator // (level.numerator + level.denominator)
+    low = D - sent - high
+    four = DenseMechanism(48, ((sent, 0, high, low), (0, sent, low, high)))
+    claim = Claim("dp", level_for(Fraction(1, 2)), delta=(1, 5))
+    require_private(four, claim)
+    two = ask("optimal", [[7, 3]], notion="dp", epsilon="0.5", delta="0.2")
+    p = np.array([0.7, 0.3])
+    Q = np.array(four.weights) / D
+    variance = np.trace(np.linalg.inv((Q / (p @ Q)) @ Q.T)) - p @ p
+    assert variance < 0.6 * two["variance"]
 
 
 def test_explicit_chances_are_used_unchanged() -> None:
