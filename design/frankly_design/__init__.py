@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from frankly_protocol import __version__
 from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
 
 if TYPE_CHECKING:
     from frankly_design.interface.design import Design
@@ -74,6 +75,7 @@ __all__ = [
     "PML",
     "RLDP",
     "SRLIP",
+    "DenseMechanism",
     "Design",
     "DocumentRejected",
     "Estimates",

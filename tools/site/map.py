@@ -257,6 +257,11 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
         ("the names of mechanisms", "frankly_design.engine.request:MECHANISMS"),
         ("the objectives of a design", "frankly_design.tables.objectives:OBJECTIVES"),
+        ("the notions in Python", "frankly_design.interface.notions:Notion"),
+        (
+            "how arrays and pandas tables become exact numbers",
+            "frankly_design.interface.tables:exact",
+        ),
         (
             "which solver designs a mechanism, and when a design is certified",
             "frankly_design.engine.engine:design",
@@ -376,7 +381,8 @@ table, named in `FAMILIES` of `design/frankly_design/families/__init__.py`; an e
 
 **A privacy notion.** Its name and levels in `shared/frankly_protocol/promises.py`, its exact check in
 `shared/frankly_protocol/audit/`, the same in `client_sdk/browser/src/`, vectors, and its cone in
-`design/frankly_design/notions/cones.py`. Its explanation is part of `explain()` on both sides.
+`design/frankly_design/notions/cones.py`, its class for Python in `design/frankly_design/interface/notions.py`. Its
+explanation is part of `explain()` on both sides.
 
 **A route.** A view in `server/frankly_server/web/`, with `@declare`, which describes it for OpenAPI; its error codes in
 `shared/frankly_protocol/problems.py` and `docs/errors.md`; then `python -m tools.site.reference` and this page.

@@ -3,7 +3,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import index
@@ -21,8 +21,8 @@ from frankly_design.estimate.sets import SetCounts
 from frankly_design.interface import shown
 from frankly_design.interface.estimates import EstimateOptions, Estimates, estimate_shares
 from frankly_design.interface.measured import MeasureOptions, Measures, measure
-from frankly_design.interface.promised import sentence
-from frankly_design.interface.tables import Table, plain
+from frankly_design.interface.promised import sentences
+from frankly_design.interface.tables import Table, aligned, answer_labels, plain
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.requests.claims import RequestedClaims
 from frankly_design.requests.design import design_body, warnings_of
@@ -50,12 +50,14 @@ class Design:
         promised: RequestedClaims,
         request: DesignRequest,
         given: Table,
+        targets: Sequence[Any] | None = None,
     ) -> None:
         """Wrap a result of the engine; `design` calls this."""
         self._designed, self._promised, self._request = designed, promised, request
         self.mechanism: Mechanism = designed.mechanism
         self.claims: tuple[Claim, ...] = designed.claims
         self.answers, self.secrets = _labels(given, request.prior.answers)
+        self._given, self._targets = given, targets
 
     # -- the channel -------------------------------------------------------------------------------
 
@@ -123,7 +125,10 @@ class Design:
 
     @property
     def bound(self) -> float | None:
-        """Proven bound of the objective over all mechanisms of these notions; None for families."""
+        """Proven bound of the objective over all mechanisms of these notions; None if none is known.
+
+        Families have none unless they send answers unchanged, nor have designs under DP with δ > 0.
+        """
         return self._designed.bound
 
     @property
@@ -168,6 +173,8 @@ class Design:
 
     def measure(self, **options: Unpack[MeasureOptions]) -> Measures:
         """Return leakage by every notion, lift and utility at the prior; options as in `measure`."""
+        if not isinstance(options.get("targets", ""), str):
+            options["targets"] = self._aligned(options["targets"]).rows
         return measure(self.mechanism, self._request.prior, **options)
 
     def sample(self, answers: Iterable[Any]) -> list[int]:
@@ -244,28 +251,48 @@ class Design:
         if reports is not None:
             counts = self.count(reports)
         options.setdefault("design_prior", self._designed.decoder_prior)
-        targets = self._request.targets
-        if targets is not None and "targets" not in options:
-            options["targets"] = [list(row) for row in targets]
-        if isinstance(options.get("targets", "shares"), str):
+        names, targets = self._targets, options.get("targets", self._request.targets)
+        if targets is None or isinstance(targets, str):
             options.setdefault("labels", self.answers)
-        return estimate_shares(self.mechanism, counts, **options)
+            return estimate_shares(self.mechanism, counts, **options)
+        if "targets" in options:
+            read = self._aligned(targets)
+            targets, names = read.rows, read.row_labels
+        options["targets"] = [list(row) for row in targets]
+        found = estimate_shares(self.mechanism, counts, **options)
+        return Estimates(found.figures, names or found.labels)
 
     # -- what people see ---------------------------------------------------------------------------
 
     def explain(self) -> str:
         """Return in sentences what holds: every promise, its ceiling, its worth, and warnings."""
-        known = self._promised.joints
-        several = len({claim.joint for claim in self.claims} & known) > 1
-        lines = [sentence(one, self.secrets, known, several=several) for one in self.claims]
+        lines = sentences(self.claims, self.secrets, self._promised.joints)
         notes = [f"Note: {warning}." for warning in warnings_of(self._designed)]
-        # Claims under several priors, or at the corners of boxes, promise the same.
-        return "\n".join([*dict.fromkeys(lines), *shown.worth(self), *notes])
+        return "\n".join([*lines, *shown.worth(self), *notes])
 
     @property
     def is_capped(self) -> bool:
         """True if the bound is over mechanisms with at most the requested variance."""
         return self._request.variance_cap is not None
+
+    @property
+    def goal(self) -> str:
+        """What the value is, in words: the objective with its targets, criterion or truths."""
+        if self.objective != "variance":
+            return {"hamming": "error of the best guess"}.get(self.objective, self.objective)
+        what = "share" if self._request.targets is None else "target"
+        if self._request.criterion == "worst":
+            return f"largest variance of a {what}"
+        if self._request.truths is not None:
+            return f"largest total variance of the {what}s over the truths"
+        return f"total variance of the {what}s"
+
+    def aligned_prior(self, prior: Any) -> Any:
+        """Return a table of counts with its columns in the order of this design's answers."""
+        return aligned(prior, self._given.column_labels, "prior.joint").rows
+
+    def _aligned(self, targets: Any) -> Table:
+        return aligned(targets, answer_labels(self._given, len(self.answers)), "targets")
 
     def to_json(self) -> dict[str, Any]:
         """Return the response of `frankly design --json` (spec 1.9); `verify` accepts its table."""

@@ -12,9 +12,20 @@ from frankly_protocol.problems import Problem
 from frankly_design.engine import engine
 from frankly_design.engine.request import MECHANISMS
 from frankly_design.interface.design import Design
-from frankly_design.interface.notions import DPV, Notion
+from frankly_design.interface.notions import DPV, MetricLDP, Notion
 from frankly_design.interface.shown import Listing
-from frankly_design.interface.tables import Number, Table, aligned, exact, prior_table, read_limits
+from frankly_design.interface.tables import (
+    Number,
+    Table,
+    aligned,
+    answer_labels,
+    exact,
+    order_of,
+    plain,
+    prior_table,
+    read_limits,
+    table,
+)
 from frankly_design.requests.design import MAX_POINTS, DesignInput, design_request
 from frankly_design.requests.design_fields import never_stopped, no_time
 from frankly_design.tables.limits import Progress
@@ -56,6 +67,7 @@ class DesignOptions(TypedDict, total=False):
     lift_order: int
 
 
+_OF_FRONTIERS: Final = ("targets", "priors", "ceiling_cap", "method", "limits")
 _FRONTIER: Final = ("information", "variance", "information_bound", "variance_bound")
 
 
@@ -76,7 +88,8 @@ def design(
     ----------
     prior : joint counts or probabilities of secrets (rows) and answers (columns), shape (secrets,
         answers): nested lists, an array, or a pandas table such as `pandas.crosstab` returns, whose
-        labels are kept. One row or dimension: the answer itself is the secret. Up to 256 answers.
+        labels are kept. One row or dimension: the answer itself is the secret. Up to 256 answers, or
+        1,000 under LDP of the answer alone.
     notions : one notion, or several that must all hold, such as ``[LIP(0.25), LDP(3)]``.
     mechanism : "optimal", "polyopt" (the optimum under RLDP), "non-robust", or a family (grr, oue,
         subset-selection, warner, …; `MECHANISMS` lists them).
@@ -95,7 +108,8 @@ def design(
     given = prior_table(prior)
     fields = _fields(given, notions, mechanism, objective, options, timer)
     promised, request = design_request(fields, timer, progress, stopped, method=fields.method)
-    return Design(engine.design(request), promised, request, given)
+    names = table(options["targets"], "targets").row_labels if request.targets else None
+    return Design(engine.design(request), promised, request, given, names)
 
 
 def frontier(
@@ -110,9 +124,11 @@ def frontier(
 
     points : 2 to 200. prior, notions, timer, options : see `design`.
 
-    Each row has information (nats), variance (total at n = 1), the bounds that no mechanism of these
-    notions exceeds (information_bound at this variance, variance_bound at this information), and
-    mechanism, the verified table.
+    Each row has information (nats), variance (total of the targets from one report), and bounds: no
+    mechanism that keeps the promises has more than information_bound at this variance, nor less than
+    variance_bound at this information. `found` has the verified tables. Where one mechanism is best for
+    both, there is one row. Of the options only targets, priors, ceiling_cap, method and limits belong
+    to a frontier.
 
     Raises InvalidInput, also if the notions allow sending the answer unchanged.
     """
@@ -122,11 +138,9 @@ def frontier(
         raise InvalidInput(
             Problem.FIELD_TYPE, f"give a whole number from 2 to {MAX_POINTS}", "points"
         )
-    if options.get("truths") is not None:
+    if unused := sorted(options.keys() - _OF_FRONTIERS):
         raise InvalidInput(
-            Problem.UNSUPPORTED,
-            "a frontier is computed at the prior's shares: leave out truths",
-            "truths",
+            Problem.UNSUPPORTED, f"a frontier has the options {', '.join(_OF_FRONTIERS)}", unused[0]
         )
     fields = _fields(given, notions, "optimal", "variance", options, timer)
     _, request = design_request(fields, timer, method=fields.method)
@@ -203,7 +217,7 @@ def _fields(
         raise InvalidInput(Problem.FIELD_TYPE, "give notions such as LIP(0.25)", "notions")
     body: dict[str, Any] = {
         "prior": {"joint": given.rows},
-        "notions": [_with_row(notion, given).to_json() for notion in several],
+        "notions": [_placed(notion, given).to_json() for notion in several],
         "mechanism": mechanism,
         "objective": objective,
     }
@@ -211,41 +225,71 @@ def _fields(
     for name, value in options.items():
         if name not in known:
             raise InvalidInput(Problem.FIELD_UNKNOWN, f"the options are {', '.join(known)}", name)
-        body[name] = (
-            read_limits(value, timer)
-            if name == "limits"
-            else _option(name, value, given.column_labels, len(given.rows))
-        )
+        body[name] = read_limits(value, timer) if name == "limits" else _option(name, value, given)
     return DesignInput.from_json(body)
 
 
-def _with_row(notion: Notion, given: Table) -> Notion:
-    """Return the notion; DPV with the row of the secret that it names by a label."""
-    labels = given.row_labels or ()
-    if isinstance(notion, DPV) and notion.sensitive in labels:
-        return replace(notion, sensitive=labels.index(notion.sensitive))
-    return notion
+def _placed(notion: Notion, given: Table) -> Notion:
+    """Return the notion with places instead of labels: the secret of DPV, the answers of MetricLDP."""
+    secrets = given.row_labels if len(given.rows) > 1 else given.column_labels
+    if isinstance(notion, DPV) and secrets is not None:
+        names = list(map(repr, secrets))
+        if repr(notion.sensitive) in names:
+            return replace(notion, sensitive=names.index(repr(notion.sensitive)))
+        if isinstance(notion.sensitive, str):
+            raise InvalidInput(
+                Problem.FIELD_TYPE, f"the secrets are {', '.join(names[:24])}", "sensitive"
+            )
+    labels = given.column_labels
+    if (
+        not isinstance(notion, MetricLDP)
+        or labels is None
+        or not hasattr(notion.epsilons, "columns")
+    ):
+        return notion
+    rows, columns = (
+        order_of(tuple(map(plain, index)), labels, "epsilons")
+        for index in (notion.epsilons.index, notion.epsilons.columns)
+    )
+    return replace(notion, epsilons=notion.epsilons.to_numpy()[rows][:, columns])
 
 
-def _option(name: str, value: Any, labels: Sequence[Any] | None, rows: int) -> Any:
+def _option(name: str, value: Any, given: Table) -> Any:
     """Return an option as in JSON: tables become rows, numbers exact decimals."""
     match name:
         case "priors":
-            places = [f"priors[{i}].joint" for i in range(len(value))]
             return [
-                {"joint": _further(*pair, labels, rows)} for pair in zip(value, places, strict=True)
+                {"joint": _further(one, f"priors[{i}].joint", given)} for i, one in enumerate(value)
             ]
         case "targets" if not isinstance(value, str):
-            return aligned(value, labels, name).rows
+            return aligned(value, _labels_of(value, given), name).rows
         case "truths" if isinstance(value, dict):
-            return {key: exact(entry, f"{name}.{key}") for key, entry in value.items()}
+            return {key: _truths(entry, f"{name}.{key}", given) for key, entry in value.items()}
+        case "truths":
+            return _truths(value, name, given)
         case _:
             return value if isinstance(value, bool) else exact(value, name)
 
 
-def _further(prior: Any, field: str, labels: Sequence[Any] | None, rows: int) -> list[list[Any]]:
-    """Return the rows of a further prior, which has several if the first one has."""
-    given = aligned(prior, labels, field).rows
-    if len(given) == 1 < rows:
+def _labels_of(targets: Any, given: Table) -> tuple[Any, ...] | None:
+    return answer_labels(given, len(table(targets, "targets").rows[0]))
+
+
+def _truths(value: Any, field: str, given: Table) -> Any:
+    """Return truths: tables and series in the order of the prior's answers, words as they are."""
+    if hasattr(value, "to_numpy"):
+        rows = aligned(value, given.column_labels, field).rows
+        return rows[0] if not hasattr(value, "columns") else rows
+    if isinstance(value, list | tuple):
+        return [_truths(entry, f"{field}[{i}]", given) for i, entry in enumerate(value)]
+    return exact(value, field)
+
+
+def _further(prior: Any, field: str, first: Table) -> list[list[Any]]:
+    """Return the rows of a further prior, in the order of the first one's secrets and answers."""
+    given = aligned(prior, first.column_labels, field)
+    if len(given.rows) == 1 < len(first.rows):
         raise InvalidInput(Problem.PRIOR_SHAPE, "give a list of tables, one for each prior", field)
-    return given
+    if given.row_labels is None or first.row_labels is None or len(first.rows) == 1:
+        return given.rows
+    return [given.rows[s] for s in order_of(given.row_labels, first.row_labels, field)]

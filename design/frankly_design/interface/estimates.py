@@ -60,7 +60,11 @@ class Estimates:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """Standard errors, of privacy and sampling together, shape (targets,)."""
+        """Standard errors, of privacy and sampling together, shape (targets,).
+
+        For a census or a finite population they use at least the noise of privacy at possible shares,
+        so that they can exceed the roots of the covariance's diagonal.
+        """
         return _array(self.figures.se)
 
     @property
@@ -204,6 +208,7 @@ def estimate_shares(
         raise InvalidInput(Problem.FIELD_TYPE, "give a mechanism in whole numbers", "mechanism")
     if type(census) is not bool:
         raise InvalidInput(Problem.FIELD_TYPE, "write True or False", "census")
+    counts = _by_report(counts, mechanism)
     names: Sequence[Any] | None = labels
     rows: Any = "shares"
     if not (isinstance(targets, str) and targets == "shares"):
@@ -213,7 +218,9 @@ def estimate_shares(
     found = estimator.estimate(
         mechanism,
         exact(counts, "counts") if _is_listed(counts) else counts,
-        design_prior=decoder_prior(exact(design_prior, "design_prior")),
+        design_prior=None
+        if design_prior is None
+        else decoder_prior(aligned(design_prior, labels, "design_prior").rows[0]),
         targets=rows,
         population=exact(population, "population"),
         census=census,
@@ -221,6 +228,19 @@ def estimate_shares(
         beta=fraction(exact(beta, "beta"), "beta"),
     )
     return Estimates(found, range(len(found.unbiased)) if names is None else names)
+
+
+def _by_report(counts: Any, mechanism: Mechanism) -> Any:
+    """Return a pandas Series such as that of `value_counts` in the order of the reports' numbers."""
+    if not hasattr(counts, "reindex") or hasattr(counts, "columns"):
+        return counts
+    if not counts.index.is_unique or not set(counts.index) <= set(range(mechanism.reports)):
+        raise InvalidInput(
+            Problem.COUNTS_INVALID,
+            f"the index of counts has numbers of reports, 0 to {mechanism.reports - 1}, each once",
+            "counts",
+        )
+    return counts.reindex(range(mechanism.reports), fill_value=0).tolist()
 
 
 def _is_listed(counts: Any) -> bool:

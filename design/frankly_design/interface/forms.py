@@ -87,7 +87,7 @@ class Form:
         if (
             not questions
             or len(set(questions)) < len(questions)
-            or any(q not in places for q in questions)
+            or any(type(q) is not int or q not in places for q in questions)
         ):
             raise InvalidInput(
                 Problem.FIELD_TYPE,
@@ -139,6 +139,12 @@ class Form:
         places = [asked.index(question) for question in questions]
         rows = [[int(tuple(x[p] for p in places) == w) for x in joint] for w in wanted]
         counts = [seen[y] for y in range(table.reports)]
+        if foreign := sorted({"targets", "labels", "design_prior"} & options.keys()):
+            raise InvalidInput(
+                Problem.FIELD_UNKNOWN,
+                "a form estimates shares: combine them as you need",
+                foreign[0],
+            )
         options["targets"] = rows
         found = estimate_shares(table, counts, **options)
         return Estimates(found.figures, [w[0] if len(w) == 1 else w for w in wanted])
@@ -174,6 +180,7 @@ def design_form(
 
     Raises InvalidInput, naming the field.
     """
+    questions = [questions] if isinstance(questions, Question) else questions
     if not all(isinstance(question, Question) for question in questions):
         raise InvalidInput(Problem.FIELD_TYPE, "give questions such as Question(3)", "questions")
     body: dict[str, Any] = {
@@ -192,6 +199,8 @@ def design_form(
 
 
 def _people(answers: Any) -> Iterator[list[Any]]:
+    if not isinstance(answers, Iterable):
+        raise InvalidInput(Problem.FIELD_TYPE, "give the answers of each person", "answers")
     if not hasattr(answers, "to_numpy") and not hasattr(answers, "tolist"):
         yield from ([*exact(row, "answers")] if _is_row(row) else [] for row in answers)
     else:

@@ -10,7 +10,14 @@ from frankly_protocol.problems import Problem
 
 from frankly_design.engine import kinds
 from frankly_design.interface import shown
-from frankly_design.interface.tables import Number, aligned, exact, prior_table
+from frankly_design.interface.tables import (
+    Number,
+    aligned,
+    answer_labels,
+    exact,
+    prior_table,
+    table,
+)
 from frankly_design.notions.prior import Prior
 from frankly_design.requests.measure import MeasureRequest, measured
 
@@ -117,24 +124,26 @@ def measure(mechanism: Any, prior: Any, **options: Unpack[MeasureOptions]) -> Me
 
     Raises InvalidInput, naming the field.
     """
-    mechanism = getattr(mechanism, "mechanism", mechanism)
+    if hasattr(mechanism, "aligned_prior"):  # a Design
+        prior, mechanism = mechanism.aligned_prior(prior), mechanism.mechanism
+    given = prior_table(prior)
     if isinstance(mechanism, DenseMechanism):
         described: dict[str, Any] = {"weights": [list(row) for row in mechanism.weights]}
     elif hasattr(mechanism, "kind"):
         return Measures(_of_sets(mechanism, prior, options))
     else:
-        rows = aligned(mechanism, prior_table(prior).column_labels, "matrix", axis=0).rows
+        size = len(table(mechanism, "matrix").rows)
+        rows = aligned(mechanism, answer_labels(given, size), "matrix", axis=0).rows
         whole = all(isinstance(v, int) for row in rows for v in row)
         described = {"weights" if whole else "matrix": rows}
-    given = prior_table(prior)
     body = described | {"prior": {"joint": given.rows}}
     known = MeasureOptions.__annotations__.keys()
     for name, value in options.items():
         if name not in known:
             raise InvalidInput(Problem.FIELD_UNKNOWN, f"the options are {', '.join(known)}", name)
         body[name] = (
-            aligned(value, given.column_labels, name).rows
-            if name == "targets"
+            aligned(value, answer_labels(given, len(table(value, name).rows[0])), name).rows
+            if name == "targets" and not isinstance(value, str)
             else exact(value, name)
         )
     return Measures(measured(MeasureRequest.from_json(body)))

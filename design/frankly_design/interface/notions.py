@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from frankly_design.interface.tables import Number, exact
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_design.interface.tables import Number, as_lists, exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +17,8 @@ class Notion:
 
     X is the answer, with values x; S is the secret, with values s, whose joint distribution with
     X is the prior; Y is the report, with values y. Levels are in nats, 0.01 to 10. A float means
-    its shortest decimal. Families with parameters of their own (see `design`) accept None for a
-    level, and the design then has the levels that hold.
+    its shortest decimal. Families with parameters of their own (see `design`) accept None for
+    `epsilon` and `dpv`, and the design then has the levels that hold.
     """
 
     name: ClassVar[str]
@@ -47,7 +50,7 @@ class DP(Notion):
     """
 
     name = "dp"
-    epsilon: Number | None = None
+    epsilon: Number
     delta: Number = 0
 
 
@@ -121,7 +124,7 @@ class RLDP(Notion):
     """Robust LDP: ε-LDP of the secret under every distribution near the counts  [Robust Def 1].
 
     The distributions are a Rényi ball around the counts of a sample, which contains the true one
-    with probability 1 − β. Answers of the mechanism are pairs (s, u).
+    with a probability near 1 − β if n is large. Answers of the mechanism are pairs (s, u).
 
     n : number of people in the sample. beta : in (0, 1). order : Rényi order, above 1. polyhedra :
     "simplex", or "box" for boxes of lower and upper bounds, which are tighter. diagonal : True if a
@@ -172,8 +175,9 @@ class MetricLDP(Notion):
 
     def to_json(self) -> dict[str, Any]:
         """Return the notion as a field of a JSON request (spec 1.9)."""
-        listed = getattr(self.epsilons, "to_numpy", lambda: self.epsilons)()
-        rows = listed.tolist() if hasattr(listed, "tolist") else listed
+        rows = as_lists(self.epsilons)
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            raise InvalidInput(Problem.FIELD_TYPE, "give rows of levels", "epsilons")
         known = [
             [None if e != e or (x == z and e == 0) else e for z, e in enumerate(row)]
             for x, row in enumerate(rows)

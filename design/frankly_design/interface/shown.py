@@ -113,7 +113,7 @@ def worth(design: "Design") -> Iterator[str]:
         gap = f"{max(Decimal(design.gap).quantize(Decimal('1e-9'), ROUND_CEILING), Decimal('1e-9')):g}"
         capped = " and the limit of the variance" if design.is_capped else ""
         best = f"no mechanism that keeps these promises{capped} is better by more than {gap}"
-        yield f"Its {design.objective} is {design.value:.6g}, and {best}."
+        yield f"Its {design.goal} is {design.value:.6g}, and {best}."
 
 
 def figures(design: "Design") -> list[tuple[str, str]]:
@@ -126,7 +126,7 @@ def figures(design: "Design") -> list[tuple[str, str]]:
     ]
     if design.bound is not None:
         best = "yes" if design.certified else "no"
-        rows += [(f"proven bound of {design.objective}", design.bound), ("reaches the bound", best)]
+        rows += [(f"bound of the {design.goal}", design.bound), ("reaches the bound", best)]
     return [(name, number(value)) for name, value in rows]
 
 

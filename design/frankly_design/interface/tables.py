@@ -37,7 +37,7 @@ def table(value: Any, field: str) -> Table:
     if isinstance(value, Prior):
         return Table([list(row) for row in value.joint])
     index, columns = getattr(value, "index", None), getattr(value, "columns", None)
-    rows = _listed(value)
+    rows = as_lists(value)
     is_row = isinstance(rows, list) and rows != [] and not any(map(_is_listed, rows))
     rows = [rows] if is_row else rows
     if not isinstance(rows, list) or not rows or not all(map(_is_listed, rows)):
@@ -45,10 +45,16 @@ def table(value: Any, field: str) -> Table:
     given = [exact(row, field if is_row else f"{field}[{i}]") for i, row in enumerate(rows)]
     if columns is not None and index is not None:
         return Table(given, _labels(index), _labels(columns))
-    return Table(given, None, _labels(index) if is_row and _has_numpy(value) else None)
+    if not is_row or not _has_numpy(value):
+        return Table(given)
+    name = getattr(value, "name", None)
+    return Table(given, None if name is None else (plain(name),), _labels(index))
 
 
-def _labels(index: Any) -> tuple[Any, ...]:
+def _labels(index: Any) -> tuple[Any, ...] | None:
+    """Return the labels of a pandas index; None for the one that pandas makes without labels."""
+    if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
+        return None
     return tuple(map(plain, index))
 
 
@@ -58,14 +64,14 @@ def plain(label: Any) -> Any:
     return tuple(label) if isinstance(label, list) else label
 
 
-def _listed(value: Any) -> Any:
+def as_lists(value: Any) -> Any:
     """Return arrays, pandas objects and tuples, also within lists, as lists."""
     value = value.to_numpy() if _has_numpy(value) else value
     if hasattr(value, "tolist"):
         # The shortest decimals of short floats are those of their own type.
         is_short = value.dtype.kind == "f" and value.dtype.itemsize < 8
         return _decimals(value.astype(str).tolist()) if is_short else value.tolist()
-    return [_listed(entry) for entry in value] if isinstance(value, list | tuple) else value
+    return [as_lists(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def _decimals(value: Any) -> Any:
@@ -98,18 +104,38 @@ def aligned(value: Any, labels: Sequence[Any] | None, field: str, axis: int = 1)
     """
     given = prior_table(value, field)
     own = given.column_labels if axis else given.row_labels
-    if labels is None or own is None or own == tuple(range(len(own))):
+    if labels is None or own is None:
         return given
-    if sorted(map(repr, own)) != sorted(map(repr, labels)):
-        raise InvalidInput(
-            Problem.PRIOR_SHAPE, "the labels are not those of the prior's answers", field
-        )
-    order = [own.index(label) for label in labels]
+    order = order_of(own, labels, field)
     if axis:
         return Table(
             [[row[x] for x in order] for row in given.rows], given.row_labels, tuple(labels)
         )
     return Table([given.rows[x] for x in order], tuple(labels), given.column_labels)
+
+
+def order_of(own: Sequence[Any], labels: Sequence[Any], field: str) -> list[int]:
+    """Return the place of each of `labels` in `own`. Raises InvalidInput unless they are the same."""
+    # By their text, because True and 1 are equal in Python.
+    places = {repr(label): place for place, label in enumerate(own)}
+    wanted = list(map(repr, labels))
+    if len(places) < len(own) or sorted(places) != sorted(wanted):
+        raise InvalidInput(
+            Problem.PRIOR_SHAPE,
+            f"the labels are not those of the prior: {', '.join(wanted[:24])}, each once",
+            field,
+        )
+    return [places[label] for label in wanted]
+
+
+def answer_labels(given: Table, size: int) -> tuple[Any, ...] | None:
+    """Return the labels of `size` answers: the prior's columns, or pairs (s, u); None without labels."""
+    columns, rows = given.column_labels, given.row_labels
+    if columns is None or size == len(columns):
+        return columns
+    secrets = rows or tuple(range(len(given.rows)))
+    secrets = secrets if len(given.rows) > 1 else columns
+    return tuple((s, u) for s in secrets for u in columns)
 
 
 def read_limits(limits: Any, timer: Callable[[], float]) -> Any:
@@ -129,7 +155,7 @@ def exact(value: Any, field: str) -> Any:
     Fractions that are no decimals stay fractions. Raises InvalidInput(field_type) for a float that
     is not a number.
     """
-    value = _listed(value)
+    value = as_lists(value)
     if isinstance(value, list):
         return [exact(entry, field) for entry in value]
     if isinstance(value, float):

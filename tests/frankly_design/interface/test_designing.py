@@ -168,7 +168,7 @@ BAD: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("zero target", {"targets": [[0, 0, 0, 0]]}, "targets_invalid", "targets[0]", "zero"),
     ("targets in words", {"targets": "means"}, "field_type", "targets", ""),
     ("truths", {"truths": ["odd"]}, "prior_shape", "truths[0]", "even"),
-    ("truths of nan", {"truths": [[float("nan"), 1, 1, 1]]}, "field_type", "truths", "nan"),
+    ("truths of nan", {"truths": [[float("nan"), 1, 1, 1]]}, "field_type", "truths[0][0]", "nan"),
     ("prior of another width", {"priors": [[[1, 2]]]}, "prior_shape", "priors[0].joint", "list of tables"),
     ("prior in words", {"priors": ["even"]}, "prior_shape", "priors[0].joint", "rows"),
     ("variance_cap", {"variance_cap": 0, "objective": "information"}, "field_type", "variance_cap", "positive"),
@@ -221,7 +221,9 @@ BAD_FRONTIERS: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("one point", {"points": 1}, "field_type", "points", "2"),
     ("too many points", {"points": 201}, "field_type", "points", "200"),
     ("half a point", {"points": 2.5}, "field_type", "points", "whole"),
-    ("unknown", {"gamma": 1}, "field_unknown", "gamma", "accept_identity"),
+    ("unknown", {"gamma": 1}, "unsupported", "gamma", "ceiling_cap"),
+    ("criterion", {"criterion": "worst"}, "unsupported", "criterion", "ceiling_cap"),
+    ("truths", {"truths": ["prior"]}, "unsupported", "truths", "ceiling_cap"),
 ]
 
 
@@ -356,3 +358,69 @@ def test_a_comparison_without_any_mechanism_is_refused(
     prior: Any, options: dict[str, Any], field: str
 ) -> None:
     assert refusal(InvalidInput, fd.compare, prior, fd.LDP(1), **options).field == field
+
+
+def test_levels_between_answers_are_read_by_their_labels() -> None:
+    levels = pd.DataFrame(1.0, index=list("abcd"), columns=list("abcd"))
+    levels.loc["a", "d"] = levels.loc["d", "a"] = 3
+    for label in "abcd":
+        levels.loc[label, label] = 0
+    turned = levels.loc[list("dbca"), list("cadb")]
+    by_label, expected = (fd.design(FRAME, fd.MetricLDP(one)) for one in (turned, levels))
+    assert by_label.to_json() == expected.to_json()
+    error = refusal(InvalidInput, fd.design, FRAME, fd.MetricLDP(levels.rename(index={"a": "z"})))
+    assert (error.code, error.field) == ("prior_shape", "epsilons")
+    for bad in (None, 1.0, [1, 2, 3]):
+        assert refusal(InvalidInput, fd.design, FRAME, fd.MetricLDP(bad)).field == "epsilons"
+
+
+def test_secrets_of_further_priors_are_read_by_their_labels() -> None:
+    further = pd.DataFrame(
+        [[100, 80, 60, 30], [40, 110, 210, 140]], columns=list("abcd"), index=["well", "ill"]
+    )
+    notion = fd.DPV("0.7", "well")
+    by_label = fd.design(FRAME, notion, priors=[further])
+    assert (
+        by_label.to_json()
+        == fd.design(FRAME, notion, priors=[further.loc[["ill", "well"]]]).to_json()
+    )
+    law = further.to_numpy() @ by_label.channel
+    assert (law[0] / law.sum(axis=0)).max() <= 0.7 + 1e-9
+
+
+def test_a_secret_that_is_the_answer_is_named_by_the_answer() -> None:
+    series = pd.Series([50, 30, 20], index=list("abc"))
+    framed = pd.DataFrame([[50, 30, 20]], columns=list("abc"), index=[1])
+    expected = fd.design([[50, 30, 20]], fd.DPV("0.6", 1)).to_json()
+    assert fd.design(series, fd.DPV("0.6", "b")).to_json() == expected
+    assert fd.design(framed, fd.DPV("0.6", 1)).to_json() == expected
+    assert "'a', 'b', 'c'" in refusal(InvalidInput, fd.design, series, fd.DPV("0.6", "z")).detail
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 2, 0], [True, False]], ids=["numbers", "booleans"])
+def test_labels_that_look_like_places_are_labels(labels: list[Any]) -> None:
+    prior = pd.DataFrame([JOINT[0][: len(labels)], JOINT[1][: len(labels)]], columns=labels)
+    wanted = sorted(labels)
+    made = fd.design(prior, fd.LIP("0.2"))
+    targets = pd.DataFrame([[1] + [0] * (len(labels) - 1)], columns=wanted)
+    place, counts = labels.index(wanted[0]), [10 + y for y in range(made.reports)]
+    assert made.estimate(counts=counts, targets=targets).shares == pytest.approx(
+        made.estimate(counts=counts).shares[[place]]
+    )
+
+
+def test_truths_are_read_by_their_labels() -> None:
+    truth = pd.Series([70, 1, 1, 1], index=list("dabc"))
+    for by_label in ([truth], pd.DataFrame([truth.to_numpy()], columns=list("dabc"))):
+        made = fd.design(FRAME, fd.LIP("0.2"), truths=by_label)
+        assert made.to_json() == fd.design(FRAME, fd.LIP("0.2"), truths=[[1, 1, 1, 70]]).to_json()
+
+
+def test_tables_of_pairs_are_read_by_their_labels() -> None:
+    made = fd.design(FRAME, fd.SecretLDP(1), mechanism="secret-rr")
+    turned = made.to_frame().iloc[::-1]
+    assert fd.measure(turned, FRAME)["secret_ldp"] == pytest.approx(made.measure()["secret_ldp"])
+
+
+def test_a_frontier_is_not_computed_under_dp() -> None:
+    assert refusal(InvalidInput, fd.frontier, [1, 2], fd.DP(1, "0.1"), 3).code == "unsupported"

@@ -325,7 +325,7 @@ BAD: list[tuple[str, Any, dict[str, Any], str, str, str]] = [
     ("no targets", [1, 2], {"targets": []}, "prior_shape", "targets", "rows"),
     ("prior negative", [1, 2], {"design_prior": [2, -1]}, "prior_value", "design_prior", "zero or more"),
     ("prior of another size", [1, 2], {"design_prior": [1, 1, 1]}, "prior_shape", "design_prior", "2"),
-    ("prior a number", [1, 2], {"design_prior": 3}, "prior_shape", "design_prior", "list"),
+    ("prior a number", [1, 2], {"design_prior": 3}, "prior_shape", "design_prior", "array"),
     ("prior of nan", [1, 2], {"design_prior": [1, float("nan")]}, "field_type", "design_prior", "nan"),
     ("population too small", [1, 2], {"population": 2}, "counts_invalid", "population", "3 reports"),
     ("beta of one", [1, 2], {"beta": 1}, "field_type", "beta", "below 1"),
@@ -382,3 +382,32 @@ def test_a_bar_is_the_interval_also_without_the_estimate_in_it() -> None:
     ends = np.array([segment[:, 0] for segment in lines.get_segments()])
     assert ends == pytest.approx(found.interval("kl"))
     assert (found.shares < found.interval("kl")[:, 0]).any()
+
+
+def test_counts_of_values_are_read_by_the_reports_numbers() -> None:
+    counts = pd.Series([0] * 5 + [3] * 30 + [2] * 9).value_counts()
+    assert list(counts.index) == [3, 2, 0]
+    found = fd.estimate_shares(FOUR_BITS, counts)
+    assert list(found.shares) == list(fd.estimate_shares(FOUR_BITS, [5, 0, 9, 30]).shares)
+    for bad in (
+        pd.Series([1, 2], index=[0, 9]),
+        pd.Series([1, 2], index=[0, 0]),
+        pd.Series([1], index=["a"]),
+    ):
+        assert refusal(InvalidInput, fd.estimate_shares, FOUR_BITS, bad).field == "counts"
+
+
+def test_names_of_targets_are_kept() -> None:
+    prior = pd.DataFrame([[5, 3, 2]], columns=list("abc"))
+    targets = pd.DataFrame([[0, 1, -1]], columns=list("bac"), index=["a - c"])
+    made = fd.design(prior, fd.LDP(1), targets=targets)
+    assert made.estimate(counts=[10] * made.reports).labels == ("a - c",)
+    single = made.estimate(
+        counts=[10] * made.reports, targets=pd.Series([1, 0, 0], index=list("bac"), name="b")
+    )
+    assert single.labels == ("b",)
+    twice = pd.DataFrame([[0, 1]], columns=["a", "a"])
+    error = refusal(
+        InvalidInput, fd.estimate_shares, FOUR_BITS, [1, 1, 1, 1], labels=list("abc"), targets=twice
+    )
+    assert error.field == "targets"

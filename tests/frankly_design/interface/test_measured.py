@@ -174,3 +174,20 @@ def test_bad_requests(
     error = refusal(InvalidInput, fd.measure, given, prior, **options)
     assert (error.code, error.field) == (code, field)
     assert said in error.detail
+
+
+def test_a_design_is_measured_with_its_own_labels() -> None:
+    prior = pd.DataFrame([[3, 1, 2], [1, 1, 4]], columns=list("abc"))
+    made, turned = fd.design(prior, fd.LIP("0.2")), list("cab")
+    for found in (fd.measure(made, prior[turned]), fd.measure(made.to_frame(), prior[turned])):
+        for name in ("lip", "secret_ldp", "information", "variance"):
+            assert found[name] == pytest.approx(made.measure()[name])
+    targets = pd.DataFrame([[1, -1, 0]], columns=turned)
+    expected = made.measure(targets=[[-1, 0, 1]])["target_variances"]
+    assert made.measure(targets=targets)["target_variances"] == pytest.approx(expected)
+
+
+def test_reports_that_are_never_sent_have_no_effect() -> None:
+    with_zero, without = [[0.5, 0.5, 0], [0.2, 0.8, 0]], [[0.5, 0.5], [0.2, 0.8]]
+    assert dict(fd.measure(with_zero, [50, 50])) == dict(fd.measure(without, [50, 50]))
+    assert fd.measure([[1, 0, 0], [0, 1, 0], [0, 1, 0]], [50, 50, 20])["variance"] == math.inf

@@ -364,7 +364,10 @@ def test_the_sentences_about_worth_are_true(name: str) -> None:
     if name != "ldp of sets":  # these are decoded from the number of sets with each answer
         D = np.array(decoder_of(Q, counts), dtype=float)
         assert float(total) == pytest.approx(float(np.sum(D**2 @ (p @ q)) - p @ p), rel=5e-4)
-    gaps = re.findall(rf"Its variance is {NUMBER}, and .* better by more than ([0-9.e-]+)\.", said)
+    gaps = re.findall(
+        rf"Its total variance of the shares is {NUMBER}, and .* better by more than ([0-9.e-]+)\.",
+        said,
+    )
     assert bool(gaps) == (design.gap is not None)
     for value, gap in gaps:
         assert float(value) == pytest.approx(design.value, rel=5e-6)
@@ -411,3 +414,39 @@ def test_a_bound_under_a_limit_of_the_variance_says_so() -> None:
     assert free.value > capped.value * 1.02
     assert "keeps these promises and the limit of the variance is better" in capped.explain()
     assert "keeps these promises is better" in free.explain()
+
+
+FURTHER_PRIOR = [[300, 20, 10, 10], [10, 20, 200, 300]]
+OPEN: list[tuple[str, Any, str]] = [
+    ("lip", fd.LIP(), "lip"), ("secret-ldp", fd.SecretLDP(), "secret_ldp"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("notion", "name"), [row[1:] for row in OPEN], ids=[row[0] for row in OPEN]
+)
+def test_a_level_of_the_design_holds_under_every_prior(notion: fd.Notion, name: str) -> None:
+    design = fd.design(
+        JOINT, notion, mechanism="discrete-exponential", alpha=1, priors=[FURTHER_PRIOR]
+    )
+    first, second, *_ = design.explain().splitlines()
+    needed = [fd.measure(design.mechanism, prior)[name] for prior in (JOINT, FURTHER_PRIOR)]
+    assert float(first.partition("-")[0]) >= max(needed) > min(needed) + 0.1
+    assert "if one of the priors is true" in first
+    assert second.startswith("Under any prior")
+
+
+def test_the_value_is_named_by_what_was_minimised() -> None:
+    for options, said in (
+        ({"criterion": "worst"}, "largest variance of a share"),
+        ({"targets": [[1, 0, 0, -1]]}, "total variance of the targets"),
+        ({"truths": ["prior", "even"]}, "largest total variance of the shares over the truths"),
+        ({"objective": "hamming"}, "error of the best guess"),
+    ):
+        given: Any = options
+        design = fd.design(JOINT, fd.LIP("0.25"), **given)
+        assert f"Its {said} is {design.value:.6g}, and" in design.explain()
+
+
+def test_a_one_sided_promise_of_a_private_family_has_no_warning() -> None:
+    assert "Note" not in fd.design(JOINT, fd.PML("0.25"), mechanism="grr").explain()

@@ -81,7 +81,7 @@ FIGURES = [
     "information, nats",
     "variance, one report",
     "error of the best guess",
-    "proven bound of variance",
+    "bound of the total variance of the shares",
     "reaches the bound",
 ]
 
@@ -106,7 +106,7 @@ def test_a_design_prints_its_figures_and_its_channel() -> None:
 
 def test_a_family_says_that_it_has_no_bound() -> None:
     lines = repr(fd.design([[1, 2, 3]], fd.LDP(1), mechanism="grr")).splitlines()
-    assert not [line for line in lines if line.startswith(("proven", "reaches"))]
+    assert not [line for line in lines if line.startswith(("bound", "reaches"))]
 
 
 def test_the_html_of_a_design_has_every_number_and_escapes_every_label() -> None:
