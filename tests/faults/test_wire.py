@@ -107,7 +107,7 @@ def test_12_planted_markers_never_come_back(name: str, tmp_path: Path) -> None:
         b"if-none-match",
         b"if-modified-since",
         b"authorization",
-        b"1970",
+        b"jan 1970",  # the year alone can stand in a random id
         b"referer",
     ):
         assert word not in all_requests

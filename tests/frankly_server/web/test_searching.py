@@ -17,7 +17,7 @@ from frankly_design.tables.limits import FINISH_S
 from frankly_server.app import create_app
 from frankly_server.surveys import searches
 from frankly_server.surveys.searches import ANALYSES, SEARCHES
-from frankly_server.web import planning
+from frankly_server.web import health, planning
 from frankly_server.web.admin import margins
 
 from tests.frankly_server.surveys.apart import endless, waiting
@@ -181,6 +181,7 @@ def test_no_report_is_refused_beside_planning_clients(
     """Thirty-two clients plan with eight keys; how long reports take is for `bench intake` to measure."""
     monkeypatch.setattr(planning, "PLAN_S", 0.3)
     monkeypatch.setattr(planning, "FINISH_S", 0.1)
+    monkeypatch.setattr(health, "_READY_S", 300)  # how long it takes is measured there too
     settings = site.settings.model_copy(update={"threads": 2, "key_rate_per_s": 1e6})
     statuses, reports, enough = Counter[int](), Counter[int](), threading.Event()
     with waitress(create_app(settings, services=site.services)) as origin:
