@@ -32,10 +32,9 @@ class Asking:
     def forms(self) -> tuple[tuple[Block, AgreementMechanism], ...]:
         """The forms, in the order of the document."""
         return tuple(
-            (block, block.mechanism)
+            (block, block.form)
             for block in self.blocks
-            if isinstance(block.mechanism, AgreementMechanism)
-            and (block.asks_drawn or self.as_drawn)
+            if block.form is not None and (block.asks_drawn or self.as_drawn)
         )
 
     @cached_property

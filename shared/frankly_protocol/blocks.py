@@ -4,15 +4,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
 from typing import Any, Final
 
 from frankly_protocol import schema
 from frankly_protocol.audit import lift_bound, stated_ceiling
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
 from frankly_protocol.mechanisms import BLOCK_KINDS, AgreementMechanism, AnyMechanism, Mechanism
-from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS, Truth
-from frankly_protocol.mechanisms.base import MAX_REPORTS, MAX_SET_ANSWERS
+from frankly_protocol.mechanisms.agreement import Truth
+from frankly_protocol.mechanisms.base import MAX_REPORTS
 from frankly_protocol.promises import MAX_PROMISES, Prior, Promise, counts
 from frankly_protocol.questions import Choice, Languages, Question, Words
 
@@ -71,7 +70,7 @@ class Block:
     asks_drawn: bool = False
 
     def __post_init__(self) -> None:
-        counted = self._require_answers()
+        counted = self.mechanism.counts_of(self._sizes)
         if not 1 <= len(self.promises) <= MAX_PROMISES:
             raise schema.reject(f"a block has 1 to {MAX_PROMISES} claims", "claims")
         # A count of 0 could leave the published decoder undefined for that answer.
@@ -83,39 +82,22 @@ class Block:
                 "privacy", "the stated ceiling is not that of the mechanism", "ceiling"
             )
 
-    def _require_answers(self) -> int:
-        """Return the number of counts that `design_prior` must have.
-
-        Raises DocumentRejected if the mechanism's answers are not those of the questions.
-        """
-        sizes = tuple(len(question.choices) for question in self.questions)
-        if isinstance(self.mechanism, AgreementMechanism):
-            if self.mechanism.choices != sizes:
-                raise DocumentRejected(
-                    "weights",
-                    "the mechanism must have the choices of the questions, in their order",
-                    "choices",
-                )
-            return sum(sizes)
-        # Each kind of mechanism limits its answers itself.
-        answers = prod(sizes)
-        if self.mechanism.answers != answers:
-            raise DocumentRejected(
-                "weights",
-                f"{answers} joint answers need a mechanism with as many answers",
-                _SHAPE[self.mechanism.kind],
-            )
-        return answers
-
     @property
     def numbered_mechanism(self) -> Mechanism:
         """The mechanism, for a block whose joint answers are numbered.
 
         Raises TypeError for the agreement kind.
         """
-        if isinstance(self.mechanism, AgreementMechanism):
-            raise TypeError("the answers of a form have no numbers")
-        return self.mechanism
+        return self.mechanism.numbered
+
+    @property
+    def form(self) -> AgreementMechanism | None:
+        """The mechanism if this block is a form, of the agreement kind, else None."""
+        return self.mechanism.as_form
+
+    @property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(len(question.choices) for question in self.questions)
 
     @property
     def notion(self) -> str:
@@ -148,16 +130,15 @@ class Block:
         Raises KeyError for a missing question or an unknown choice: callers check answers first and
         raise a readable error.
         """
-        row, positions = 0, dict[int, int]()
+        positions = dict[int, int]()
         for i, question in enumerate(self.questions):
             if self.asks_drawn and question.id not in choices:
                 continue
             position = question.index(choices[question.id])
             if position is None:
                 raise KeyError(question.id)
-            row = row * len(question.choices) + position
             positions[i] = position
-        return positions if isinstance(self.mechanism, AgreementMechanism) else row
+        return self.mechanism.truth_of(positions, self._sizes)
 
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Block":
@@ -169,16 +150,13 @@ class Block:
         kind = value.get("kind") if isinstance(value, dict) else None
         # Checked before the fields, so that an old app reports a new kind as unsupported, not
         # its fields as unknown.
-        if (
-            isinstance(value, dict)
-            and "kind" in value
-            and not (isinstance(kind, str) and kind in BLOCK_KINDS)
-        ):
+        known = BLOCK_KINDS.get(kind) if isinstance(kind, str) else None
+        if isinstance(value, dict) and "kind" in value and known is None:
             raise UnsupportedDocument("unknown kind of mechanism: update the app", field)
-        params = BLOCK_KINDS[kind].PARAMS if isinstance(kind, str) and kind in BLOCK_KINDS else ()
-        is_form = kind == AgreementMechanism.kind
-        optional = {"ask"} if is_form else frozenset[str]()
+        params = known.PARAMS if known else ()
+        optional = known.OPTIONAL if known else frozenset[str]()
         data = schema.DOCUMENT.record(value, field, _KEYS | set(params), optional)
+        assert known is not None  # noqa: S101 - a record without a kind has been refused
         # Without the field all questions are asked, so that no document has two texts.
         if data.get("ask", DRAWN) != DRAWN:
             raise schema.reject(f"expected {DRAWN}, or no such field", field + ".ask")
@@ -189,17 +167,15 @@ class Block:
                     data["questions"],
                     field + ".questions",
                     1,
-                    MAX_QUESTIONS if is_form else 16,
+                    known.MOST_QUESTIONS,
                     lambda v, f: Question.from_json(v, f, languages),
                 ),
-                mechanism=_mechanism(data["kind"], {name: data[name] for name in params}, field),
+                mechanism=_mechanism(known, {name: data[name] for name in params}, field),
                 promises=schema.items(
                     data["claims"], field + ".claims", 1, MAX_PROMISES, Promise.from_json
                 ),
                 design_prior=counts(
-                    data["design_prior"],
-                    field + ".design_prior",
-                    MAX_CHOICES if is_form else MAX_SET_ANSWERS,
+                    data["design_prior"], field + ".design_prior", known.MOST_COUNTS
                 ),
                 ceiling=schema.optional(
                     data["ceiling"], field + ".ceiling", lambda v, f: Fraction(*schema.ratio(v, f))
@@ -233,31 +209,22 @@ class Block:
 
 
 _KEYS = frozenset("id questions kind claims design_prior ceiling mechanism certificate".split())
-_SHAPE = {"dense": "weights", "unary": "answers", "subset": "answers", "product": "factors"}
 
 
-def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> AnyMechanism:
+def _mechanism(kind: type[AnyMechanism], params: Mapping[str, Any], field: str) -> AnyMechanism:
     """Build the mechanism.
 
     Wrong types and sums have the reason weights, not schema (bad input 18).
     """
     # Type and row length are checked before the mechanism computes with the numbers.
-    for table in _tables(kind, params):
+    for table in kind.tables_of(params):
         if not isinstance(table, list) or not all(
             isinstance(row, list) and len(row) <= MAX_REPORTS for row in table
         ):
             raise DocumentRejected(
-                "weights",
-                "expected a table of whole numbers",
-                f"{field}.{BLOCK_KINDS[kind].PARAMS[1]}",
+                "weights", "expected a table of whole numbers", f"{field}.{kind.PARAMS[1]}"
             )
     try:
-        return BLOCK_KINDS[kind].from_params(params, field)
+        return kind.from_params(params, field)
     except InvalidInput as error:
         raise DocumentRejected("weights", error.detail, f"{field}.{error.field}") from None
-
-
-def _tables(kind: str, params: Mapping[str, Any]) -> list[Any]:
-    if kind == "dense":
-        return [params["weights"]]
-    return params["factors"] if kind == "product" and isinstance(params["factors"], list) else []

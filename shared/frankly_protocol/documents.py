@@ -18,7 +18,6 @@ from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
-from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.questions import (
     RESULTS,
     Instructed,
@@ -404,8 +403,7 @@ def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
         nonlocal counts
         block = Block.from_json(value, field, languages)
         counts += sum(promise.prior.size for promise in block.promises if promise.prior)
-        if isinstance(block.mechanism, AgreementMechanism):
-            counts += block.mechanism.cells
+        counts += 0 if block.form is None else block.form.cells
         if counts > MAX_COUNTS:
             raise DocumentRejected(
                 "work_limit",

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_protocol import schema
-from frankly_protocol.audit import NOTIONS, Claim
-from frankly_protocol.audit.claims import Joint
+from frankly_protocol.audit import Claim
+from frankly_protocol.audit.data import Joint
+from frankly_protocol.audit.declared import DECLARED, Notion
 from frankly_protocol.audit.work import MAX_COUNTS
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
@@ -20,18 +21,6 @@ from frankly_protocol.mechanisms.base import MAX_ANSWERS
 MAX_PROMISES = 16
 MAX_STRATA = 4096
 """Largest number of tables in one prior, one for each stratum."""
-_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "ldp": ("level",),
-    "dp": ("level", "delta"),
-    "secret-ldp": ("level", "prior"),
-    "lip": ("level", "prior"),
-    "alip": ("level", "low_level", "prior"),
-    "srlip": ("level", "prior", "attributes"),
-    "rldp": ("level", "lower_bounds", "diagonal", "secret", "source"),
-    "dpv": ("level", "prior", "sensitive"),
-    "metric-ldp": ("level", "levels"),
-}
-"""The fields of each notion, in addition to its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,18 +174,16 @@ class Promise:
         that is too large, otherwise DocumentRejected("schema"), naming the field.
         """
         notion = value.get("notion") if isinstance(value, dict) else None
-        is_notion = isinstance(notion, str) and notion in NOTIONS
+        declared = DECLARED.get(notion) if isinstance(notion, str) else None
         # Checked before the fields, so that an old app reports a new notion as unsupported, not
         # its fields as unknown.
-        if isinstance(value, dict) and "notion" in value and not is_notion:
+        if isinstance(value, dict) and "notion" in value and declared is None:
             raise UnsupportedDocument("unknown notion: update the app", field)
-        names = _FIELDS[str(notion)] if is_notion else ()
+        names = declared.fields if declared else ()
         data = schema.DOCUMENT.record(value, field, {"notion", *names})
         read = {name: _READERS[name](data[name], f"{field}.{name}") for name in names}
-        if notion == "alip" and read["level"] is read["low_level"] is None:
-            raise schema.reject("two infinite levels promise nothing", field + ".level")
-        if notion != "alip" and read["level"] is None:
-            raise schema.reject("only alip may leave a level out", field + ".level")
+        assert declared is not None  # noqa: S101 - a record without a notion has been refused
+        _require_level(declared, read, field + ".level")
         prior = read.pop("prior", None)
         secret, source = (
             (prior.secret, prior.source)
@@ -230,7 +217,19 @@ class Promise:
             if self.prior and claim.sensitive is not None
             else None,
         }
-        return {"notion": claim.notion} | {name: every[name] for name in _FIELDS[claim.notion]}
+        return {"notion": claim.notion} | {
+            name: every[name] for name in DECLARED[claim.notion].fields
+        }
+
+
+def _require_level(notion: Notion, read: Mapping[str, Any], field: str) -> None:
+    """Raise DocumentRejected("schema") if a level is left out that the notion needs."""
+    if len(notion.bounds) == 2:
+        if all(read[name] is None for name in notion.bounds):
+            raise schema.reject("two infinite levels promise nothing", field)
+    elif read["level"] is None:
+        two = ", ".join(name for name, one in DECLARED.items() if len(one.bounds) == 2)
+        raise schema.reject(f"only {two} may leave a level out", field)
 
 
 def _table(value: Any, field: str) -> Joint:

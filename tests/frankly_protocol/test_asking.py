@@ -27,8 +27,12 @@ NOT_ASKED = Choice("skipped", {"en": "Does not apply"}, role="not_applicable")
 
 def block(name: str, questions: tuple[Question, ...], mechanism: object) -> Block:
     """Return a stand-in with what asking depends on; its promises play no part in it."""
+    drawn = mechanism if isinstance(mechanism, AgreementMechanism) else None
     return cast(
-        "Block", SimpleNamespace(id=name, questions=questions, mechanism=mechanism, asks_drawn=True)
+        "Block",
+        SimpleNamespace(
+            id=name, questions=questions, mechanism=mechanism, form=drawn, asks_drawn=True
+        ),
     )
 
 

@@ -305,7 +305,7 @@ FAULTS: dict[str, tuple[str, Any]] = {
         lambda *_: iter(()),
     ),
     "no rule": ("frankly_protocol.explanation.label._sources", lambda document: set()),
-    "everything is random": ("frankly_protocol.explanation.fits.is_random", lambda mechanism: True),
+    "everything is random": ("frankly_protocol.mechanisms.DenseMechanism.is_random", True),
     "boxes counted one by one": (
         "frankly_protocol.explanation.label._number_asked",
         lambda block: len(block.questions),

@@ -25,26 +25,18 @@ All comparisons are exact, between integers or Fractions. Funnel writes Q transp
 rows are true answers.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, cast
 
-from frankly_protocol.audit import products, ratios, sets
-from frankly_protocol.audit.claims import Claim, Joint, Ratio, require_sound
+from frankly_protocol.audit.claims import Claim, Ratio, require_sound
+from frankly_protocol.audit.declared import DECLARED
+from frankly_protocol.audit.kinds import verifier_of
 from frankly_protocol.audit.ratios import Candidate, Condition
 from frankly_protocol.audit.work import require_verifiable
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import (
-    AgreementMechanism,
-    AnyMechanism,
-    DenseMechanism,
-    Mechanism,
-    SubsetMechanism,
-    Symbol,
-    UnaryMechanism,
-)
+from frankly_protocol.mechanisms import AnyMechanism, Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +114,16 @@ def worst(mechanism: AnyMechanism, claim: Claim) -> Worst:
     """
     require_sound(claim, mechanism.answers)
     require_verifiable(mechanism, claim)
-    if isinstance(mechanism, AgreementMechanism):
-        # Every cover is uniform and every class of outcomes is possible (checked by the
-        # constructor), so some report has both weights, and no ratio exceeds theirs.
-        return Worst(mechanism.level, next(mechanism.symbols()), (0, 0))
-    if claim.notion == "dp":
-        return replace(
-            _largest(_candidates(mechanism, claim), _nowhere(mechanism, 0)), field="delta"
-        )
-    if claim.notion != "alip":
-        least = 0 if claim.notion == "dpv" else 1
-        return _largest(_candidates(mechanism, claim), _nowhere(mechanism, least))
-    candidates, start = list(_candidates(mechanism, claim)), _nowhere(mechanism, 1)
+    verifier = verifier_of(mechanism)
+    candidates, some = verifier.candidates(mechanism, claim), verifier.some(mechanism)
+    notion = DECLARED[claim.notion]
+    start, high, *low = Candidate(notion.least, 1, some, (0, 0)), *notion.bounds
+    if not low:
+        return replace(_largest(candidates, start), field=high)
+    every = list(candidates)
     sides = [
-        _largest((c for c in candidates if not c.low), start),
-        replace(_largest((c for c in candidates if c.low), start), field="low_level"),
+        replace(_largest((c for c in every if not c.low), start), field=high),
+        replace(_largest((c for c in every if c.low), start), field=low[0]),
     ]
     promised = _promised(claim)
     first, second = sorted(
@@ -190,75 +177,6 @@ def _beyond(side: Worst, level: Ratio | None) -> tuple[bool, Fraction]:
     if level is None:
         return False, Fraction(0)
     return side.ratio is None, (side.ratio or 0) / Fraction(*level)
-
-
-def _candidates(mechanism: Mechanism, claim: Claim) -> Iterator[Candidate]:
-    if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
-        return _OF_SETS[claim.notion](sets.Sets.of(mechanism), claim)
-    if isinstance(mechanism, DenseMechanism):
-        if claim.notion == "dp":
-            return ratios.excesses(mechanism.weights, *_level(claim))
-        return _OF_COLUMNS[claim.notion](zip(*mechanism.weights, strict=True), claim)
-    if claim.notion == "ldp":
-        return products.answer_ratios(mechanism)
-    if claim.notion == "dp":
-        return products.excesses(mechanism, *_level(claim))
-    symbols = list(mechanism.symbols())
-    return (
-        c._replace(report=symbols[int(c.report)])  # type: ignore[arg-type]
-        for c in _OF_COLUMNS[claim.notion](products.columns(mechanism), claim)
-    )
-
-
-# `require_sound` has checked that a claim carries what its notion needs.
-_OF_COLUMNS: Final[Mapping[str, Callable[[ratios.Columns, Claim], Iterator[Candidate]]]] = {
-    "ldp": lambda columns, _: ratios.answer_ratios(columns),
-    "secret-ldp": lambda columns, claim: ratios.secret_ratios(columns, _joint(claim)),
-    "lip": lambda columns, claim: ratios.average_ratios(columns, _joint(claim)),
-    "alip": lambda columns, claim: ratios.average_ratios(columns, _joint(claim)),
-    "srlip": lambda columns, claim: ratios.side_channel_ratios(
-        columns, _joint(claim), claim.attributes or ()
-    ),
-    "metric-ldp": lambda columns, claim: ratios.pair_ratios(columns, claim.levels or ()),
-    "rldp": lambda columns, claim: ratios.robust_ratios(
-        columns, claim.lower_bounds or (), diagonal=claim.diagonal
-    ),
-    "dpv": lambda columns, claim: ratios.posteriors(columns, _joint(claim), _sensitive(claim)),
-}
-_OF_SETS: Final[Mapping[str, Callable[[sets.Sets, Claim], Iterator[Candidate]]]] = {
-    "ldp": lambda shape, _: sets.answer_ratios(shape),
-    "dp": lambda shape, claim: sets.excesses(shape, *_level(claim)),
-    "secret-ldp": lambda shape, claim: sets.secret_ratios(shape, _joint(claim)),
-    "lip": lambda shape, claim: sets.average_ratios(shape, _joint(claim)),
-    "alip": lambda shape, claim: sets.average_ratios(shape, _joint(claim)),
-    "srlip": lambda shape, claim: sets.side_channel_ratios(
-        shape, _joint(claim), claim.attributes or ()
-    ),
-    "metric-ldp": lambda shape, claim: sets.pair_ratios(shape, claim.levels or ()),
-    "rldp": lambda shape, claim: sets.robust_ratios(shape, claim.lower_bounds or ()),
-    "dpv": lambda shape, claim: sets.posteriors(shape, _joint(claim), _sensitive(claim)),
-}
-"""The ratios of each notion. One that is listed but not here raises KeyError and never passes."""
-
-
-def _level(claim: Claim) -> Ratio:
-    return claim.level or (1, 1)  # `require_sound` guarantees a level
-
-
-def _joint(claim: Claim) -> Joint:
-    return claim.joint or ()
-
-
-def _sensitive(claim: Claim) -> int:
-    return cast("int", claim.sensitive)
-
-
-def _nowhere(mechanism: Mechanism, least: int) -> Candidate:
-    """Return the starting candidate, of ratio `least` and with an arbitrary report."""
-    if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
-        return Candidate(least, 1, sets.Sets.of(mechanism).some(), (0, 0))
-    first = 0 if isinstance(mechanism, DenseMechanism) else (0,) * len(mechanism.factors)
-    return Candidate(least, 1, first, (0, 0))
 
 
 def _largest(candidates: Iterable[Candidate], best: Candidate) -> Worst:

@@ -13,7 +13,7 @@ from math import lcm
 from operator import mul, sub
 from typing import NamedTuple
 
-from frankly_protocol.audit.claims import Joint, LowerBounds, PairLevels
+from frankly_protocol.audit.data import Joint, LowerBounds, PairLevels
 from frankly_protocol.mechanisms import Symbol
 
 AVERAGE = -1

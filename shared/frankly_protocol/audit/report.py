@@ -31,6 +31,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final, Protocol
 
 from frankly_protocol.audit.claims import Claim
+from frankly_protocol.audit.declared import DECLARED
 
 if TYPE_CHECKING:
     from frankly_protocol.promises import Promise
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 DEVICE_CAP: Final = "5"
 """Default cap, in nats of log-odds, on the total cost of all surveys that one respondent answers
 on a device."""
-_ODDS: Final = frozenset({"secret-ldp", "rldp"})
-"""The notions whose own unit is a ratio of odds."""
 
 
 class LevelBlock(Protocol):
@@ -264,21 +263,7 @@ def lift_bound(claim: Claim) -> Fraction | None:
 
     For dp, the bound holds up to δ. For metric-ldp, E is the largest level of a pair.
     """
-    if claim.notion == "alip":
-        sides = [Fraction(*side) for side in (claim.level, claim.low_level) if side is not None]
-        # A promise on only one side leaves the other side without a bound.
-        return max(sides) if len(sides) == 2 else None
-    if claim.levels is not None and claim.level is not None:
-        pairs = [
-            # An answer compared with itself has no level.
-            ratio
-            for x, row in enumerate(claim.levels)
-            for z, ratio in enumerate(row)
-            if x != z
-        ]
-        ratios = [ratio and Fraction(*claim.level) * Fraction(*ratio) for ratio in pairs]
-        return largest(ratios)
-    return Fraction(*claim.level) if claim.level is not None and claim.notion != "dpv" else None
+    return DECLARED[claim.notion].lift_bound(claim)
 
 
 def odds_bound(claim: Claim) -> Fraction | None:
@@ -286,11 +271,7 @@ def odds_bound(claim: Claim) -> Fraction | None:
 
     For dp, the bound holds up to δ.
     """
-    if claim.notion == "alip" and claim.level is not None and claim.low_level is not None:
-        return Fraction(*claim.level) * Fraction(*claim.low_level)
-    bound = lift_bound(claim)
-    # Two lifts within [1/E, E] can be at opposite ends, so their ratio is at most E².
-    return bound**2 if bound is not None and claim.notion in ("lip", "srlip") else bound
+    return DECLARED[claim.notion].odds_bound(claim)
 
 
 def largest(ratios: Sequence[Fraction | None]) -> Fraction | None:
@@ -316,24 +297,23 @@ def _charges(blocks: Sequence[LevelBlock], delta_cap: Fraction) -> tuple[BlockCh
     lines = [BlockCharge(block.id, "ceiling", block.ceiling) for block in blocks]
     # Greedy choice in sorted order: blocks with an infinite ceiling first, then the least δ.
     spent = Fraction(0)
-    for (_, delta), i, bound in sorted(_approximate(blocks)):
+    for (_, delta), i, bound, notion in sorted(_approximate(blocks)):
         # Each block uses one promise: the δ of a second one would gain nothing.
         if lines[i].counted_by == "ceiling" and spent + delta <= delta_cap:
             spent += delta
-            lines[i] = BlockCharge(blocks[i].id, "dp", bound, delta)
+            lines[i] = BlockCharge(blocks[i].id, notion, bound, delta)
     return tuple(lines)
 
 
 def _approximate(
     blocks: Sequence[LevelBlock],
-) -> Iterable[tuple[tuple[bool, Fraction], int, Fraction]]:
-    """Yield ((ceiling is finite, δ), position, E) of each dp claim with E below the ceiling."""
+) -> Iterable[tuple[tuple[bool, Fraction], int, Fraction, str]]:
+    """Yield ((ceiling is finite, δ), position, E, notion) of each (ε, δ) claim with E below the ceiling."""
     for i, block in enumerate(blocks):
         for claim in (promise.claim for promise in block.promises):
-            if claim.notion == "dp" and claim.level is not None and claim.delta is not None:
-                bound = Fraction(*claim.level)
-                if block.ceiling is None or bound < block.ceiling:
-                    yield (block.ceiling is not None, Fraction(*claim.delta)), i, bound
+            bounds = DECLARED[claim.notion].approximate(claim)
+            if bounds is not None and (block.ceiling is None or bounds[0] < block.ceiling):
+                yield (block.ceiling is not None, bounds[1]), i, bounds[0], claim.notion
 
 
 def _secrets(blocks: Sequence[LevelBlock]) -> list[str]:
@@ -364,7 +344,9 @@ def _secret(
     return SecretLevel(
         level=level,
         odds=odds,
-        unit="odds" if {promise.claim.notion for promise in promises} <= _ODDS else "lift",
+        unit="odds"
+        if all(DECLARED[promise.claim.notion].unit == "odds" for promise in promises)
+        else "lift",
         delta=max(delta, level_delta),
         counted=None if counted is None else blocks[counted].id,
         strata_lift=lift,
@@ -476,7 +458,7 @@ def _posteriors(blocks: Sequence[LevelBlock], has_strata: bool) -> Iterable[Post
         for promise in block.promises:
             claim = promise.claim
             if (
-                claim.notion == "dpv"
+                DECLARED[claim.notion].is_posterior
                 and claim.level
                 and claim.sensitive is not None
                 and promise.secret is not None

@@ -28,11 +28,11 @@ from itertools import permutations, product
 from math import gcd, prod
 from typing import NamedTuple
 
-from frankly_protocol.audit.claims import Joint, LowerBounds, PairLevels
+from frankly_protocol.audit.data import Joint, LowerBounds, PairLevels
 from frankly_protocol.audit.ratios import AVERAGE, Candidate, Condition, listed_pairs, scaled_bounds
-from frankly_protocol.audit.work import search_steps
+from frankly_protocol.audit.units import search_steps
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms.numbered import SetSymbols
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,10 @@ class Sets:
     scale: int
 
     @classmethod
-    def of(cls, mechanism: UnaryMechanism | SubsetMechanism) -> "Sets":
+    def of(cls, mechanism: SetSymbols) -> "Sets":
         """Return the shape of a mechanism's reports."""
-        D, a = mechanism.denominator, mechanism.answers
-        size: int | None
-        if isinstance(mechanism, UnaryMechanism):
-            k, f = mechanism.keep, mechanism.flip
-            on, off, scale = k * (D - f), (D - k) * f, D * D
-            # f = 0: only the true answer's bit can be 1. f = D: all other bits are always 1.
-            size = {0: 1, D: a - 1}.get(f)
-        else:
-            size, i = mechanism.size, mechanism.inside
-            on, off, scale = i * (a - size), (D - i) * size, D * (a - 1)
+        a, shape = mechanism.answers, mechanism.set_shape
+        on, off, size, scale = shape.on, shape.off, shape.size, shape.scale
         # The shape needs high ≥ low; otherwise H is the complement of B.
         if on >= off:
             return cls(a, on, off, size, False, scale)

@@ -16,19 +16,11 @@ from frankly_protocol.explanation.catalogue import Catalogue, Texts, require_tex
 from frankly_protocol.explanation.figures import percent
 from frankly_protocol.explanation.label import Consequence, beliefs, consequences, name_of, summary
 from frankly_protocol.explanation.promised import block_promises, cost, whole_report
-from frankly_protocol.mechanisms import (
-    AgreementMechanism,
-    AnyMechanism,
-    DenseMechanism,
-    SubsetMechanism,
-    Symbol,
-    UnaryMechanism,
-    columns,
-)
+from frankly_protocol.mechanisms import Symbol, columns
+from frankly_protocol.mechanisms.sentence import Sentence, Shape
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
 
-_MAX_TABLE = 64  # largest number of chances to list; larger tables are in the signed document
 _NEVER = Fraction(1, 1 << 24)
 
 
@@ -202,12 +194,12 @@ def _block(block: Block, language: str, has_strata: bool, texts: Texts) -> Block
         dict.fromkeys((question.box or question).text[language] for question in block.questions)
     )
     mechanism = block.mechanism
-    guess, blind = _guesses(mechanism)
+    guess, blind = mechanism.guess, mechanism.blind_guess
     guess_words = _guess_sentence(block, guess, blind, language, texts)
-    same = _same(mechanism)
+    same = mechanism.named
     lines = [
         *_questions(block.questions, language, texts),
-        *_chances(block, same, language, texts),
+        *_law(block, same, language, texts),
         guess_words,
         *block_promises(block, has_strata, texts),
     ]
@@ -249,9 +241,9 @@ def _guess_sentence(
     chances = {"guess": texts.figure(percent(guess)), "blind": texts.figure(percent(blind))}
     if len(block.questions) == 1:
         return texts.say("guess", **chances)
-    if not isinstance(block.mechanism, AgreementMechanism):
+    if block.form is None:
         return texts.say("guess_of_all", **chances)
-    easiest = block.mechanism.easiest
+    easiest = block.form.easiest
     names = [name_of(question, language) for question in block.questions]
     name = names[easiest]
     # Questions of the same words are told apart by their order.
@@ -260,79 +252,44 @@ def _guess_sentence(
     return texts.say("guess_of_many", question=name, **chances)
 
 
-def _guesses(mechanism: AnyMechanism) -> tuple[Fraction, Fraction]:
-    """Return the chances that the best guess is right, from the symbol and without it."""
-    if not isinstance(mechanism, AgreementMechanism):
-        return mechanism.guess, Fraction(1, mechanism.answers)
-    return mechanism.guesses[mechanism.easiest], Fraction(1, mechanism.choices[mechanism.easiest])
-
-
-def _same(mechanism: AnyMechanism) -> tuple[Fraction, Fraction] | None:
-    """Return the smallest and the largest chance on the diagonal.
-
-    Returns None unless the diagonal is the strict maximum of every column.
-    """
-    if mechanism.sends_unchanged:
-        return Fraction(1), Fraction(1)
-    if not isinstance(mechanism, DenseMechanism) or mechanism.reports != mechanism.answers:
-        return None
-    # A symbol names an answer only if it is more likely under it than under any other.
-    for y, column in enumerate(zip(*mechanism.weights, strict=True)):
-        if any(w >= column[y] for x, w in enumerate(column) if x != y):
-            return None
-    chances = [mechanism.probability(x, x) for x in range(mechanism.answers)]
-    return min(chances), max(chances)
-
-
-def _chances(
+def _law(
     block: Block, same: tuple[Fraction, Fraction] | None, language: str, texts: Texts
 ) -> Iterator[str]:
-    """Yield the chance that the report names the truth, or the chances of every symbol."""
-    mechanism, say = block.mechanism, texts.say
-
-    def chance(weight: int, denominator: int) -> str:
-        return texts.figure(percent(Fraction(weight, denominator)))
-
+    """Yield the chance that the report names the truth, or what its kind says about its law."""
+    say = texts.say
     # Checked first, because the sentences below would say that the result is random.
-    if mechanism.sends_unchanged:
+    if block.mechanism.sends_unchanged:
         yield say("unchanged")
     elif same is not None:
         low, high = (texts.figure(percent(share)) for share in same)
         yield say("named" if same[0] == same[1] else "named_range", chance=low, low=low, high=high)
-    elif isinstance(mechanism, AgreementMechanism):
-        yield from _agreement(mechanism, block, texts)
-    elif isinstance(mechanism, UnaryMechanism):
-        D = mechanism.denominator
-        yield say("unary", keep=chance(mechanism.keep, D), flip=chance(mechanism.flip, D))
-    elif isinstance(mechanism, SubsetMechanism):
-        inside = chance(mechanism.inside, mechanism.denominator)
-        yield say("subset", n=mechanism.size, answers=mechanism.answers, chance=inside)
-    # A larger table would distract from the sentences about the promises.
-    elif mechanism.answers * mechanism.reports > _MAX_TABLE:
-        yield say("many_symbols", n=mechanism.reports)
     else:
-        yield say("symbols")
-        yield from _table(block, language, texts)
+        for sentence in block.mechanism.sentences:
+            yield _say(sentence, texts)
+            if sentence.is_draw:
+                yield from _drawn(block, texts)
+            if sentence.lists_symbols:
+                yield from _table(block, language, texts)
 
 
-def _agreement(mechanism: AgreementMechanism, block: Block, texts: Texts) -> Iterator[str]:
-    """Yield sentences on the draw of a report about many questions."""
-    low, high = mechanism.questions_drawn
-    most = len(mechanism.choices)
-    if low < most:
-        name = "picked" if low == high else "picked_range"
-        yield texts.say(name, n=low, low=low, high=high, all=most)
-        if any(question.box for question in block.questions):
-            yield texts.say("boxes_drawn" if block.asks_drawn else "boxes_count")
-        if block.asks_drawn:
-            yield texts.say("asked_drawn")
-    yield texts.say("sets", ratio=texts.figure(times(mechanism.level)))
+def _say(sentence: Sentence, texts: Texts) -> str:
+    """Return a kind's sentence with its figures in the notation of the language."""
+    chances = {name: texts.figure(percent(chance)) for name, chance in sentence.chances.items()}
+    ratios = {name: texts.figure(times(ratio)) for name, ratio in sentence.ratios.items()}
+    return texts.say(sentence.name, **sentence.numbers, **chances, **ratios)
+
+
+def _drawn(block: Block, texts: Texts) -> Iterator[str]:
+    """Yield sentences on the questions of a form of which only some are drawn."""
+    if any(question.box for question in block.questions):
+        yield texts.say("boxes_drawn" if block.asks_drawn else "boxes_count")
+    if block.asks_drawn:
+        yield texts.say("asked_drawn")
 
 
 def _table(block: Block, language: str, texts: Texts) -> Iterator[str]:
     """Yield one line per answer: the chances of the symbols."""
-    assert not isinstance(block.mechanism, AgreementMechanism)  # noqa: S101 - has its own sentences
-    chances, say = columns(block.mechanism), texts.say
+    chances, say = columns(block.numbered_mechanism), texts.say
     labels = product(
         *([choice.label[language] for choice in question.choices] for question in block.questions)
     )
@@ -396,7 +353,7 @@ def _report_template(document: SurveyDocument, texts: Texts) -> str:
     y = tuple(0 for _ in document.blocks)
     # Built with the code that writes real reports, so that the format is the same.
     sample = Report(document.digest, "0" * 32, y, strata, token).to_bytes(0).decode("ascii")
-    symbols = ",".join(_shape(block.mechanism, texts) for block in document.blocks)
+    symbols = ",".join(_shape(block.mechanism.symbol_shape, texts) for block in document.blocks)
     for part, placeholder in (
         ('"' + "0" * 32 + '"', texts.say("random_digits")),
         (f'"y":[{",".join("0" for _ in y)}]', f'"y":[{symbols}]'),
@@ -408,18 +365,8 @@ def _report_template(document: SurveyDocument, texts: Texts) -> str:
     return sample
 
 
-def _shape(mechanism: AnyMechanism, texts: Texts) -> str:
+def _shape(shape: Shape, texts: Texts) -> str:
     """Return a placeholder for a symbol: its range or length."""
-    if isinstance(mechanism, AgreementMechanism):
-        sizes = [1 + 2 * len(component.slots) for component in mechanism.components]
-        low, high = min(sizes), max(sizes)
-        name = "numbers" if low == high else "numbers_range"
-        return f"[{texts.say(name, n=high, low=low, high=high)}]"
-    widest = mechanism.longest_symbol_json()
-    if isinstance(widest, str):
-        return texts.say("hex_digits", n=len(widest))
-    return (
-        f"0–{widest}"
-        if isinstance(widest, int)
-        else f"[{','.join(f'0–{part}' for part in widest)}]"
-    )
+    if isinstance(shape, tuple):
+        return f"[{','.join(_shape(part, texts) for part in shape)}]"
+    return f"0–{shape}" if isinstance(shape, int) else _say(shape, texts)

@@ -16,8 +16,7 @@ from frankly_protocol.blocks import Block, Promise, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation import fits
 from frankly_protocol.explanation.catalogue import Texts
-from frankly_protocol.explanation.fits import Fit, Range
-from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.mechanisms.fit import Fit, Range
 
 _SECONDS = 10  # for one question
 _MOST_ODDS = 99
@@ -49,7 +48,7 @@ def summary(
 ) -> Iterator[str]:
     """Yield what to read before the first question: in English at most 90 words."""
     say, blocks = texts.say, document.blocks
-    is_random = [fits.is_random(block.mechanism) for block in blocks]
+    is_random = [block.mechanism.is_random for block in blocks]
     has_plain = not all(is_random) or any(one.fit is not None and one.fit.is_plain for one in told)
     asked = sum(map(_number_asked, blocks)) + len(document.open_questions)
     is_most = any(block.asks_drawn for block in blocks) or bool(_sources(document))
@@ -77,10 +76,10 @@ def summary(
 
 def _picked(document: SurveyDocument, say: Callable[..., str]) -> Iterator[str]:
     """Yield how many questions a report is about, if a single form has fewer than all of them."""
-    mechanism = document.blocks[0].mechanism
-    if len(document.blocks) > 1 or not isinstance(mechanism, AgreementMechanism):
+    form = document.blocks[0].form
+    if len(document.blocks) > 1 or form is None:
         return
-    drawn, every = mechanism.questions_drawn, len(mechanism.choices)
+    drawn, every = form.questions_drawn, len(form.choices)
     # A person sees the boxes of a question as one question, and a report counts each.
     if drawn[1] < every and not any(question.box for question in document.blocks[0].questions):
         yield say("few", some="–".join(map(str, dict.fromkeys(drawn))), all=every)
@@ -194,12 +193,11 @@ def _sources(document: SurveyDocument) -> set[str]:
 def _number_asked(block: Block) -> int:
     """Return how many questions a person is asked at most; the boxes of one count as one."""
     groups = len(list(groupby(block.questions, lambda one: one.box.of if one.box else one.id)))
-    mechanism = block.mechanism
-    if not block.asks_drawn or not isinstance(mechanism, AgreementMechanism):
+    if not block.asks_drawn or block.form is None:
         return groups
     # What a drawn question depends on is asked too, and all boxes of its group.
     is_simple = not any(question.box or question.ask_if for question in block.questions)
-    return mechanism.questions_drawn[1] if is_simple else groups
+    return block.form.questions_drawn[1] if is_simple else groups
 
 
 def _is_bounded(level: ReportLevel) -> bool:

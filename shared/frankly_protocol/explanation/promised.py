@@ -9,20 +9,20 @@ together have a probability above δ.
 from collections.abc import Iterator
 from fractions import Fraction
 
-from frankly_protocol.audit import Claim, ReportLevel, SecretLevel, chance_up, is_endless, ln_up
+from frankly_protocol.audit import ReportLevel, SecretLevel, chance_up, is_endless, ln_up
 from frankly_protocol.audit.bounds import times
+from frankly_protocol.audit.declared import DECLARED
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation.budget import Budget
 from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.explanation.figures import percent_up
-from frankly_protocol.mechanisms import AgreementMechanism
 
 
 def block_promises(block: Block, has_strata: bool, texts: Texts) -> Iterator[str]:
     """Yield a block's own promises, and the bound that holds even if a published table is wrong."""
     say = texts.part("promises").say
-    if isinstance(block.mechanism, AgreementMechanism):
+    if block.form is not None:
         yield say("form", ratio=texts.figure(times(block.ratio)))
         return
     for promise in block.promises:
@@ -82,59 +82,33 @@ def cost(level: ReportLevel, budget: Budget | None, texts: Texts) -> str:
 def _posterior_promises(document: SurveyDocument) -> list[Promise]:
     """Return the promises behind `ReportLevel.posteriors`, in the same order."""
     promises = [promise for block in document.blocks for promise in block.promises]
-    return [promise for promise in promises if promise.claim.notion == "dpv"]
+    return [promise for promise in promises if DECLARED[promise.claim.notion].is_posterior]
 
 
 def _block_promise(promise: Promise, has_strata: bool, texts: Texts) -> str:
-    claim, say = promise.claim, texts.part("promises").say
+    say = texts.part("promises").say
+    bound = _bound(promise, texts)
     if promise.secret is None:
-        return say("alone", bound=_about_answers(claim, texts))
-    bound = _about(promise, texts)
+        return say("alone", bound=bound)
     if promise.is_stratified:
         return say("by_table_within", bound=bound, source=promise.source)
     # The prior is for all respondents; anyone who knows the public answers has a different prior.
     return say("by_table_beside" if has_strata else "by_table", bound=bound, source=promise.source)
 
 
-def _about_answers(claim: Claim, texts: Texts) -> str:
-    """Return a sentence part with the bound of a promise about the answers themselves."""
-    say = texts.part("promises").say
-    if claim.levels is not None:
-        return _between_pairs(claim, texts)
-    ratio = _ratio(claim.level, texts)
-    if claim.delta is None:
-        return say("answer", ratio=ratio)
-    return say("answer_delta", ratio=ratio, chance=texts.figure(percent_up(Fraction(*claim.delta))))
-
-
-def _between_pairs(claim: Claim, texts: Texts) -> str:
-    """Return a sentence part with the least and the largest level of a pair of answers."""
-    say = texts.part("promises").say
-    pairs = [
-        ratio for x, row in enumerate(claim.levels or ()) for z, ratio in enumerate(row) if x != z
-    ]
-    factor = Fraction(*(claim.level or (1, 1)))
-    levels = sorted(factor * Fraction(*ratio) for ratio in pairs if ratio)
-    least, most = (texts.figure(times(level)) for level in (levels[0], levels[-1]))
-    bound = say("pairs" if least == most else "pairs_range", least=least, most=most)
-    unlimited = len(pairs) - len(levels)
-    return say("pairs_open", bound=bound, open=unlimited, all=len(pairs)) if unlimited else bound
-
-
-def _about(promise: Promise, texts: Texts) -> str:
-    """Return a sentence part with the bound of a promise that rests on a prior."""
+def _bound(promise: Promise, texts: Texts) -> str:
+    """Return a sentence part with the bound of a promise, in the words of its notion."""
     claim, say = promise.claim, texts.part("promises").say
-    if claim.notion == "dpv" and claim.level and promise.prior and claim.sensitive is not None:
-        value = promise.prior.secrets[claim.sensitive]
-        chance = texts.figure(percent_up(Fraction(*claim.level)))
-        return say("sure", chance=chance, secret=promise.secret, value=value)
-    name = claim.name if claim.notion in ("alip", "lip", "srlip") else "odds"
-    up, down = _ratio(claim.level, texts), _ratio(claim.low_level, texts)
-    return say(name, up=up, down=down, secret=promise.secret)
-
-
-def _ratio(level: tuple[int, int] | None, texts: Texts) -> str:
-    return texts.figure(times(Fraction(*level) if level else None))
+    said = DECLARED[claim.notion].said(claim)
+    figures = {name: texts.figure(times(ratio)) for name, ratio in said.ratios.items()}
+    if said.chance is not None:
+        figures["chance"] = texts.figure(percent_up(said.chance))
+    if promise.prior is not None and claim.sensitive is not None:
+        figures["value"] = promise.prior.secrets[claim.sensitive]
+    bound = ""
+    for name in said.names:
+        bound = say(name, bound=bound, secret=promise.secret, **figures, **said.numbers)
+    return bound
 
 
 def _secret(name: str, secret: SecretLevel, level: ReportLevel, texts: Texts) -> str:

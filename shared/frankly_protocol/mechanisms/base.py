@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the mechanism kinds: limits, random bits without fallback, and set-valued symbols.
+"""Base of the mechanism kinds: limits, random bits without fallback, and sets as symbols.
 
 A set of answers is a bit mask in memory (bit x represents answer x) and hex of fixed length in
 JSON.
@@ -7,7 +7,7 @@ JSON.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from frankly_protocol.errors import InvalidInput, RandomnessError
 from frankly_protocol.problems import Problem
@@ -108,35 +108,3 @@ def mask_of(value: object, answers: int, field: str) -> int:
             f"a symbol of this block is a set of {answers} answers: no higher bit may be set", field
         )
     return mask
-
-
-class SetSymbols:
-    """Mixin of the kinds whose symbols are sets of answers, represented as bit masks.
-
-    In JSON a symbol is ⌈answers/4⌉ hex digits.
-    """
-
-    __slots__ = ()
-    PARAMS: ClassVar[tuple[str, ...]]
-    answers: int
-
-    def symbol_json(self, symbol: int) -> str:
-        """Return the JSON form of a symbol."""
-        return mask_json(symbol, self.answers)
-
-    def longest_symbol_json(self) -> str:
-        """Return the JSON form of a longest symbol; reports are padded to its length."""
-        return mask_json(0, self.answers)
-
-    def params_json(self) -> dict[str, Any]:
-        """Return the parameters in their JSON form."""
-        return {name: getattr(self, name) for name in self.PARAMS}
-
-    @classmethod
-    def from_params(cls, data: object, field: str = "params") -> Self:
-        """Read the parameters.
-
-        Raises InvalidInput(weights_invalid); for a bad value, the error's field is the bare name of
-        the parameter, without the prefix `field`.
-        """
-        return cls(**require_keys(data, cls.PARAMS, field))

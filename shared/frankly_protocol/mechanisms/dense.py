@@ -2,10 +2,11 @@
 """The dense kind: a table of integer weights, sampled exactly (spec 2.1, 2.5)."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
+from math import prod
 from typing import Any, ClassVar
 
 from frankly_protocol.errors import InvalidInput
@@ -20,14 +21,17 @@ from frankly_protocol.mechanisms.base import (
     require_keys,
     unknown,
 )
+from frankly_protocol.mechanisms.fit import ALWAYS, Fit, Range, enumerated
 from frankly_protocol.mechanisms.lanes import Thresholds
+from frankly_protocol.mechanisms.numbered import Numbered
+from frankly_protocol.mechanisms.sentence import Shape
 from frankly_protocol.problems import Problem
 
 Weights = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DenseMechanism:
+class DenseMechanism(Numbered):
     """Q(y|x) = weights[x][y] / 2^bits, by definition.
 
     Parameters
@@ -44,6 +48,7 @@ class DenseMechanism:
 
     kind: ClassVar[str] = "dense"
     PARAMS: ClassVar[tuple[str, ...]] = ("bits", "weights")
+    SHAPE: ClassVar[str] = "weights"
 
     bits: int
     weights: Weights
@@ -110,6 +115,43 @@ class DenseMechanism:
         """Chance of the best guess from a report under a uniform prior: Σ_y max_x Q(y|x) / a."""
         best = sum(max(column) for column in zip(*self.weights, strict=True))
         return Fraction(best, self.denominator * self.answers)
+
+    @property
+    def is_random(self) -> bool:
+        """True if chance decides the symbol of some answer."""
+        return any(sum(map(bool, row)) > 1 for row in self.weights)
+
+    @property
+    def named(self) -> Range | None:
+        """The smallest and the largest chance on the diagonal.
+
+        None unless the diagonal is the strict maximum of every column.
+        """
+        if self.sends_unchanged:
+            return ALWAYS
+        if self.reports != self.answers:
+            return None
+        # A symbol names an answer only if it is more likely under it than under any other.
+        for y, column in enumerate(zip(*self.weights, strict=True)):
+            if any(w >= column[y] for x, w in enumerate(column) if x != y):
+                return None
+        chances = [self.probability(x, x) for x in range(self.answers)]
+        return min(chances), max(chances)
+
+    @property
+    def symbol_shape(self) -> Shape:
+        """The largest symbol."""
+        return self.longest_symbol_json()
+
+    @classmethod
+    def tables_of(cls, params: Mapping[str, Any], /) -> list[Any]:
+        """Return the tables among unread parameters, whose form is checked first."""
+        return [params["weights"]]
+
+    def random_fits(self, sizes: Sequence[int]) -> list[Fit | None]:
+        """Return the Fit of every question from the chances of all symbols."""
+        columns, D = list(zip(*self.weights, strict=True)), self.denominator
+        return [enumerated(columns, size, prod(sizes[q + 1 :]), D) for q, size in enumerate(sizes)]
 
     def probability(self, y: int, x: int) -> Fraction:
         """Return Q(y|x) exactly."""

@@ -2,7 +2,7 @@
 """The product kind: independent parts of an answer, one table each (Robust §6, Funnel §V)."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -19,15 +19,18 @@ from frankly_protocol.mechanisms.base import (
     unknown,
 )
 from frankly_protocol.mechanisms.dense import DenseMechanism
+from frankly_protocol.mechanisms.fit import Fit
 from frankly_protocol.mechanisms.lanes import Thresholds
+from frankly_protocol.mechanisms.numbered import Numbered
 from frankly_protocol.mechanisms.radix import digits_of
+from frankly_protocol.mechanisms.sentence import Shape
 from frankly_protocol.problems import Problem
 
 MAX_FACTORS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class ProductMechanism:
+class ProductMechanism(Numbered):
     """Q(y|x) = Π_j Q_j(y_j|x_j): independent parts of the answer (x_1, x_2, …).
 
     Parameters
@@ -44,6 +47,7 @@ class ProductMechanism:
 
     kind: ClassVar[str] = "product"
     PARAMS: ClassVar[tuple[str, ...]] = ("bits", "factors")
+    SHAPE: ClassVar[str] = "factors"
 
     factors: tuple[DenseMechanism, ...]
     # For each answer, the factors' thresholds with the rows of its parts.
@@ -92,6 +96,33 @@ class ProductMechanism:
     def guess(self) -> Fraction:
         """Chance that the best guess from a report has all parts right, under a uniform prior."""
         return prod((factor.guess for factor in self.factors), start=Fraction(1))
+
+    @property
+    def is_random(self) -> bool:
+        """True if chance decides the symbol of some answer."""
+        return any(factor.is_random for factor in self.factors)
+
+    @property
+    def symbol_shape(self) -> Shape:
+        """The largest symbol of every factor."""
+        return tuple(self.longest_symbol_json())
+
+    @classmethod
+    def tables_of(cls, params: Mapping[str, Any], /) -> list[Any]:
+        """Return the tables among unread parameters, whose form is checked first."""
+        return params["factors"] if isinstance(params["factors"], list) else []
+
+    def random_fits(self, sizes: Sequence[int]) -> list[Fit | None]:
+        """Return the Fit of every question; None from where a factor has parts of a question."""
+        found: list[Fit | None] = []
+        for factor in self.factors:
+            start = end = len(found)
+            while end < len(sizes) and prod(sizes[start:end]) < factor.answers:
+                end += 1
+            if prod(sizes[start:end]) != factor.answers:
+                break
+            found += factor.random_fits(sizes[start:end])
+        return found + [None] * (len(sizes) - len(found))
 
     def parts(self, truth: int) -> tuple[int, ...]:
         """Return the parts of an answer; answers are numbered row-major, the last part fastest."""

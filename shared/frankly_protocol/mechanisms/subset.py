@@ -17,13 +17,15 @@ from frankly_protocol.mechanisms.base import (
     MAX_SET_ANSWERS,
     MIN_BITS,
     RandomBits,
-    SetSymbols,
     draw,
     draw_below,
     mask_of,
     require_whole,
     unknown,
 )
+from frankly_protocol.mechanisms.fit import Fit, symmetric
+from frankly_protocol.mechanisms.numbered import SetShape, SetSymbols
+from frankly_protocol.mechanisms.sentence import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class SubsetMechanism(SetSymbols):
 
     kind: ClassVar[str] = "subset"
     PARAMS: ClassVar[tuple[str, ...]] = ("bits", "answers", "size", "inside")
+    HAS_ONE_SIZE: ClassVar[bool] = True
 
     bits: int
     answers: int
@@ -90,6 +93,23 @@ class SubsetMechanism(SetSymbols):
         return max(
             Fraction(self.inside, D * self.size), Fraction(D - self.inside, D * outside_size)
         )
+
+    @property
+    def sentences(self) -> Iterator[Sentence]:
+        """One sentence on the size of the set and the chance that it contains the truth."""
+        inside = Fraction(self.inside, self.denominator)
+        yield Sentence("subset", {"n": self.size, "answers": self.answers}, {"chance": inside})
+
+    @property
+    def fit(self) -> Fit:
+        """The Fit of the block's only question."""
+        return symmetric(self.answers, self.size, Fraction(self.inside, self.denominator))
+
+    @property
+    def set_shape(self) -> SetShape:
+        """The shape of a report's column, see `SetShape`."""
+        D, size, i = self.denominator, self.size, self.inside
+        return SetShape(i * (self.answers - size), (D - i) * size, size, D * (self.answers - 1))
 
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`.

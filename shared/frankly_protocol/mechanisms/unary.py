@@ -16,14 +16,16 @@ from frankly_protocol.mechanisms.base import (
     MAX_SET_ANSWERS,
     MIN_BITS,
     RandomBits,
-    SetSymbols,
     draw,
     invalid,
     mask_of,
     require_whole,
     unknown,
 )
+from frankly_protocol.mechanisms.fit import Fit
 from frankly_protocol.mechanisms.lanes import Fields
+from frankly_protocol.mechanisms.numbered import SetShape, SetSymbols
+from frankly_protocol.mechanisms.sentence import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class UnaryMechanism(SetSymbols):
 
     kind: ClassVar[str] = "unary"
     PARAMS: ClassVar[tuple[str, ...]] = ("bits", "answers", "keep", "flip")
+    HAS_ONE_SIZE: ClassVar[bool] = False
 
     bits: int
     answers: int
@@ -95,6 +98,32 @@ class UnaryMechanism(SetSymbols):
         right_if_empty: int = (D - k) * (D - f) ** (a - 1)
         total: int = a * D**a
         return (right_if_set + right_if_empty) / total
+
+    @property
+    def sentences(self) -> Iterator[Sentence]:
+        """One sentence on the chances of a bit."""
+        D = self.denominator
+        chances = {"keep": Fraction(self.keep, D), "flip": Fraction(self.flip, D)}
+        yield Sentence("unary", chances=chances)
+
+    @property
+    def fit(self) -> Fit:
+        """The Fit of the block's only question."""
+        D, a = self.denominator, self.answers
+        keep, flip = Fraction(self.keep, D), Fraction(self.flip, D)
+        full, empty = keep * flip ** (a - 1), (1 - keep) * (1 - flip) ** (a - 1)
+        if keep < flip:  # then the bits that are off fit
+            keep, flip, full, empty = 1 - keep, 1 - flip, empty, full
+        own, other, silent = keep - full, flip - full, full + empty
+        return Fit((own, own), (other, other), (silent, silent))
+
+    @property
+    def set_shape(self) -> SetShape:
+        """The shape of a report's column, see `SetShape`."""
+        D, k, f = self.denominator, self.keep, self.flip
+        # f = 0: only the true answer's bit can be 1. f = D: all other bits are always 1.
+        size = {0: 1, D: self.answers - 1}.get(f)
+        return SetShape(k * (D - f), (D - k) * f, size, D * D)
 
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`.

@@ -12,13 +12,20 @@ from typing import Any
 
 import pytest
 from frankly_protocol import canonical, documents, promises
-from frankly_protocol.audit import Claim, report_level, sets, stated_ceiling, worst
-from frankly_protocol.audit.work import MAX_COUNTS, MAX_WORK, level_work, search_steps, work
+from frankly_protocol.audit import Claim, report_level, sets, stated_ceiling, units, worst
+from frankly_protocol.audit.units import search_steps
+from frankly_protocol.audit.work import MAX_COUNTS, MAX_WORK, level_work, work
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, UnaryMechanism
-from frankly_protocol.mechanisms.agreement import MAX_CELLS
+from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    DenseMechanism,
+    Mechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
+from frankly_protocol.mechanisms.agreement import MAX_CELLS, Component, Cover, Pool
 
 from tests.frankly_protocol.audit.definitions import HEAVY, LARGE_FORMS, ONE, form, singles
 from tests.frankly_protocol.audit.test_kinds import random_case
@@ -239,7 +246,7 @@ def test_a_search_stops_after_the_budgeted_steps(monkeypatch: pytest.MonkeyPatch
     needed = steps
     assert 20 < needed <= search_steps(2)
     steps = 0
-    monkeypatch.setattr(work_module, "_FIRST_STEPS", needed - 5)
+    monkeypatch.setattr(units, "_FIRST_STEPS", needed - 5)
     error = refusal(DocumentRejected, worst, mechanism, claim)
     assert (error.reason, error.field, steps) == ("work_limit", "prior", needed - 1)
 
@@ -375,9 +382,9 @@ def test_robust_sets_cost_by_answers_secrets_and_words_of_their_scale() -> None:
         a = secrets * width
         bounds = (((1, 2 * width),) * width,) * secrets
         claim = Claim("rldp", (4, 1), lower_bounds=bounds)
-        words = work_module._words(work_module._scale_bits(bounds))
-        expected = 300 * a * (3 + words) + 2000 * secrets + 40 * a * a
-        assert work_module._of_sets(UnaryMechanism(48, a, 1 << 47, 1 << 45), claim) == expected
+        words = units.words(units.scale_bits(bounds))
+        expected = 100_000 + 300 * a * (3 + words) + 2000 * secrets + 40 * a * a
+        assert work(UnaryMechanism(48, a, 1 << 47, 1 << 45), claim) == expected
 
 
 UNITS = {
@@ -425,3 +432,12 @@ UNITS = {
 def test_the_budget_of_every_kind_and_notion_equals_that_of_the_format() -> None:
     """Every SDK must refuse the same documents, so changing a number requires a new format version."""
     assert {name: total(document) for name, document in every_document().items()} == UNITS
+
+
+def test_a_form_with_countless_choices_of_parts_is_verified_at_once() -> None:
+    pool = Pool(tuple(range(60)), 30, Cover(2, 1))
+    parts = tuple((i,) for i in range(60))
+    mechanism = AgreementMechanism(8, 3, 1, (2,) * 60, parts, (Component(256, 1, (pool,)),))
+    verdict = worst(mechanism, Claim("ldp", (3, 1)))
+    assert verdict.ratio == 3
+    assert mechanism.check_symbol(verdict.report) == verdict.report

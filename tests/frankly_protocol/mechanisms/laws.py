@@ -8,8 +8,10 @@ from itertools import combinations, product
 from typing import TypeVar
 
 import pytest
-from frankly_protocol.mechanisms import AgreementMechanism, agreement
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Plan
+from frankly_protocol.mechanisms.agreement import component as component_module
+from frankly_protocol.mechanisms.agreement import mechanism as mechanism_module
 
 T = TypeVar("T", bound=Hashable)
 
@@ -24,8 +26,9 @@ def draw_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
 
     Numbers below n are drawn by rejection, which a separate test covers; here each is tried once.
     """
-    monkeypatch.setattr(agreement, "draw", lambda bits, source: source(1 << bits))
-    monkeypatch.setattr(agreement, "draw_below", lambda n, source: source(n))
+    monkeypatch.setattr(mechanism_module, "draw", lambda bits, source: source(1 << bits))
+    for module in (mechanism_module, component_module):
+        monkeypatch.setattr(module, "draw_below", lambda n, source: source(n))
 
 
 def law(run: Callable[[Callable[[int], int]], T]) -> dict[T, Fraction]:

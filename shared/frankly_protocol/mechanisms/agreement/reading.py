@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the components and covers of a form from their JSON form."""
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from frankly_protocol.canonical import MAX_INT
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.agreement.component import Component, Pool
+from frankly_protocol.mechanisms.agreement.cover import Cover
+from frankly_protocol.mechanisms.agreement.limits import (
+    MAX_COMPONENTS,
+    MAX_GROUPED,
+    MAX_PARTS,
+    MAX_QUESTIONS,
+    MAX_SCORE,
+    MOST_CHOICES,
+)
+from frankly_protocol.mechanisms.base import (
+    MAX_ANSWERS,
+    MAX_REPORTS,
+    invalid,
+    mask_of,
+    require_whole,
+)
+
+
+def drawn_parts(
+    params: Mapping[str, Any],
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], tuple[Component, ...]]:
+    """Return the numbers of choices, the parts and the components that a form's parameters give.
+
+    Raises InvalidInput(weights_invalid), naming the parameter.
+    """
+    choices = _whole_list(params["choices"], MAX_QUESTIONS, "choices", 2, MOST_CHOICES)
+    parts = tuple(
+        _whole_list(part, MAX_GROUPED, f"parts[{i}]")
+        for i, part in enumerate(_list(params["parts"], MAX_PARTS, "parts"))
+    )
+    components = tuple(
+        _component(entry, choices, parts, f"components[{i}]")
+        for i, entry in enumerate(_list(params["components"], MAX_COMPONENTS, "components"))
+    )
+    return choices, parts, components
+
+
+def _list(value: object, most: int, field: str) -> list[Any]:
+    if not isinstance(value, list) or not 1 <= len(value) <= most:
+        raise invalid(f"expected a list of 1 to {most} entries", field)
+    return value
+
+
+def _whole_list(
+    value: object, most: int, field: str, low: int = 0, high: int = MAX_INT
+) -> tuple[int, ...]:
+    numbers = _list(value, most, field)
+    for i, number in enumerate(numbers):
+        require_whole(number, low, high, f"{field}[{i}]")
+    return tuple(numbers)
+
+
+def _component(
+    value: object, choices: tuple[int, ...], parts: tuple[tuple[int, ...], ...], where: str
+) -> Component:
+    data = _record(value, ("chance", "threshold", "pools"), where)
+    pools = tuple(
+        _pool(entry, choices, parts, f"{where}.pools[{j}]")
+        for j, entry in enumerate(_list(data["pools"], MAX_QUESTIONS, f"{where}.pools"))
+    )
+    require_whole(data["threshold"], 1, MAX_INT, f"{where}.threshold")
+    return Component(data["chance"], data["threshold"], pools)
+
+
+def _pool(
+    value: object, choices: tuple[int, ...], parts: tuple[tuple[int, ...], ...], where: str
+) -> Pool:
+    data = _record(value, ("parts", "pick", "score", "cover"), where)
+    numbers = _whole_list(data["parts"], MAX_PARTS, f"{where}.parts")
+    # The cover is read for the answers of the first part; the mechanism checks that all parts have
+    # the same number of answers.
+    questions = parts[numbers[0]] if numbers[0] < len(parts) else ()
+    answers = prod(choices[q] for q in questions if q < len(choices))
+    if not 2 <= answers <= MAX_ANSWERS:
+        raise invalid("the first part must have 2 to 256 joint answers", f"{where}.parts")
+    require_whole(data["pick"], 1, MAX_QUESTIONS, f"{where}.pick")
+    require_whole(data["score"], 1, MAX_SCORE, f"{where}.score")
+    try:
+        return Pool(numbers, data["pick"], _cover(data["cover"], answers), data["score"])
+    except InvalidInput as error:
+        raise invalid(error.detail, f"{where}.{error.field}") from None
+
+
+def _cover(value: object, answers: int) -> Cover:
+    if type(value) is int:
+        return Cover(answers, value)
+    listed = []
+    for i, entry in enumerate(_list(value, MAX_REPORTS, "cover")):
+        if not isinstance(entry, list) or len(entry) != 2:
+            raise invalid("expected [set as hex digits, weight]", f"cover[{i}]")
+        require_whole(entry[1], 1, MAX_INT, f"cover[{i}]")
+        try:
+            listed.append((mask_of(entry[0], answers, "cover"), entry[1]))
+        except InvalidInput:
+            digits = -(-answers // 4)
+            raise invalid(
+                f"a set of these answers is {digits} lower-case hex digits, no higher bit set",
+                f"cover[{i}]",
+            ) from None
+    return Cover(answers, None, tuple(listed))
+
+
+def _record(value: object, keys: tuple[str, ...], where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or set(map(str, value)) != set(keys):
+        raise invalid(f"expected an object with {', '.join(keys)}", where)
+    return value
