@@ -2,7 +2,7 @@
 /**
  * The agreement kind: many questions under one level (docs/spec/1-mechanisms.md, 1.10). parts.js loads this module
  * only if a document needs it, to keep other pages small. Names, limits and the order of checks are those of
- * frankly_protocol/mechanisms/agreement.py.
+ * frankly_protocol/mechanisms/agreement/.
  */
 
 import { DocumentRejected } from "./errors.js";
@@ -81,8 +81,14 @@ export function read(/** @type {any} */ { bits, agree, disagree, choices: givenC
   const level = rational(agree, disagree), [p, q] = [BigInt(agree), BigInt(disagree)];
   return {
     kind: /** @type {const} */ ("agreement"), bits, agree, disagree, choices, cells, answers: product(choices), reports: 0n, level, shape: "choices",
-    units: () => 1e5, // its level follows from two numbers
+    work: 1e5, // its level follows from two numbers
     extremes: () => /** @type {[bigint, bigint, boolean][]} */ ([[...level, false]]),
+    refusal: (/** @type {string} */ notion) => /** @type {[string] | undefined} */ (notion === "ldp" ? undefined : ["form_ldp"]),
+    counts(/** @type {number[]} */ sizes, /** @type {string} */ path) {
+      if (String(sizes) !== String(choices)) throw fault(`${path}.choices`, "choices_of_questions");
+      return total(sizes);
+    },
+    truthOf: (/** @type {number[]} */ positions) => positions,
     longest: components.map(longest).reduce((best, symbol) => (String(symbol).length > String(best).length ? symbol : best)),
     parts,
     plan: (/** @type {RandomBits} */ draw) => plan({ bits, components, limits }, draw),

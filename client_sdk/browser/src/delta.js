@@ -32,15 +32,15 @@ export function likelihoods(/** @type {import("./mechanisms.js").Dense} */ facto
  * they need no larger δ.
  * @returns {Generator<Candidate>}
  */
-export function* productExcesses(/** @type {import("./mechanisms.js").Product} */ m, /** @type {bigint} */ p, /** @type {bigint} */ q) {
+export function* productExcesses(/** @type {import("./mechanisms.js").Dense[]} */ factors, /** @type {bigint} */ p, /** @type {bigint} */ q) {
   /** @type {Likelihoods[]} */
   let found = [[[1n, 1n]]];
-  for (const own of m.factors.map(likelihoods)) {
+  for (const own of factors.map(likelihoods)) {
     const next = new Map();
     for (const before of found) for (const now of own) keep(next, before.flatMap(([a, b]) => now.map(([c, d]) => [a * c, b * d])));
     found = [...next.values()];
   }
-  const D = q << BigInt(m.bits * m.factors.length);
+  const D = q << BigInt(factors[0].bits * factors.length);
   for (const masses of found) yield [sum(masses.map(([a, b]) => (q * a > p * b ? q * a - p * b : 0n))), D, false];
 }
 

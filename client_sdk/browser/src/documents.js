@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `frankly.survey/2`: readers of its parts, in the order of the Python package (docs/protocol.md §3.2). */
 
-import { MAX_COUNTS, MAX_WORK, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
+import { MAX_COUNTS, MAX_WORK, NOTIONS, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
 import { loads, textOf } from "./canonical.js";
 import { DocumentRejected, UnsupportedDocument } from "./errors.js";
 import { kinds } from "./mechanisms.js";
@@ -92,19 +92,15 @@ const together = (/** @type {number[][][]} */ [first, ...others]) =>
 /** Readers of a claim's fields, apart from its notion. @type {Record<string, Read>} */
 const FIELDS = { level, low_level: level, prior };
 
-/** Fields of each notion, in the order in which they are read; rare.js has the others. @type {Record<string, string>} */
-const NOTIONS = { ldp: "level", "secret-ldp": "level prior", lip: "level prior", alip: "level low_level prior" };
-
 /** @returns {Promised} */
 function promised(/** @type {any} */ value, /** @type {string} */ path) {
   const { rare } = parts, readers = { ...FIELDS, ...rare?.FIELDS };
-  const names = chosen(value, path, "notion", { ...NOTIONS, ...rare?.NOTIONS })?.split(" ") ?? [];
+  const names = chosen(value, path, "notion", { ...NOTIONS, ...rare?.NOTIONS })?.fields.split(" ") ?? [];
   const fields = Object.fromEntries(names.map((/** @type {string} */ name) => [name, readers[name]]));
   const { prior: known, secret = null, source = null, ...rest } = object(fields, ["notion"])(value, path);
-  const { notion } = value;
-  if (!rest.level && !(notion === "alip" && rest.low_level)) throw reject(under(path, "level"), notion === "alip" ? "open_levels" : "open_level");
+  if (!rest.level && !rest.low_level) throw reject(under(path, "level"), "low_level" in rest ? "open_levels" : "open_level");
   if (rest.sensitive) rest.sensitive = rare.placeOf(rest.sensitive, known.secrets, path);
-  const claim = { notion, ...rest, ...(known && { joint: known.joint }) };
+  const claim = { notion: value.notion, ...rest, ...(known && { joint: known.joint }) };
   return { claim, secret, source, prior: known ?? null, ...(known && { secret: known.secret, source: known.source }) };
 }
 
@@ -123,7 +119,7 @@ const block = (value, path, root) => {
     certificate: optional(object({ objective: identifier, value: text(64), bound: optional(text(64)) })),
   }, kind?.params, kind?.questions ? parts.plans?.BLOCK : undefined)(value, path, root);
   const { id, questions, kind: mechanism, claims: promises, design_prior: design, ceiling, ask } = read;
-  const answers = countedAnswers(mechanism, questions, path, id);
+  const answers = countedAnswers(mechanism, questions, path);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
   // Priors of one row expand to a row per answer, and covers of a form to all their sets: a document of 4 MiB could
   // fill the memory.
@@ -136,13 +132,9 @@ const block = (value, path, root) => {
 };
 
 /** Return the number of counts in a block's design prior: one per joint answer, or, for a form, one per choice of each question. */
-function countedAnswers(/** @type {any} */ mechanism, /** @type {Question[]} */ questions, /** @type {string} */ path, /** @type {string} */ id) {
-  const sizes = questions.map(({ choices }) => choices.length);
-  if (mechanism.kind === "agreement") {
-    if (String(sizes) !== String(mechanism.choices)) throw new DocumentRejected("weights", under(path, "choices"), "choices_of_questions");
-    return sizes.reduce((all, n) => all + n, 0);
-  }
-  const answers = sizes.reduce((all, n) => all * n, 1);
+function countedAnswers(/** @type {import("./mechanisms.js").Mechanism} */ mechanism, /** @type {Question[]} */ questions, /** @type {string} */ path) {
+  const sizes = questions.map(({ choices }) => choices.length), answers = sizes.reduce((all, n) => all * n, 1);
+  if (mechanism.counts) return mechanism.counts(sizes, path);
   if (mechanism.answers !== answers) throw new DocumentRejected("weights", under(path, mechanism.shape), "rows_of_answers", answers);
   return answers;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Explanation of a survey (step 11), in the texts of the Python SDK. */
 
+import { explained, isUnchanged } from "./explained_kinds.js";
 import { isPlain } from "./fits.js";
-import { guess as guessOf, isUnchanged } from "./guesses.js";
 import { beliefs, consequences, invitesOf, questionName, summary } from "./label.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
 import { ONE, rational } from "./rational.js";
-import { lnUp, percent, times } from "./shown.js";
+import { lnUp, percent } from "./shown.js";
 import { drawnArm, openQuestions, questionsOf, reportLength, textOfReport } from "./survey.js";
 import { asksNumber, groupsOf } from "./ways.js";
 import { Texts, learn, requireTexts } from "./words.js";
@@ -67,15 +67,19 @@ export function explain(
 }
 
 function explainBlock(/** @type {Block} */ block, /** @type {string} */ language, /** @type {boolean} */ hasStrata, /** @type {Texts} */ t) {
-  const { mechanism: m, questions } = block, { guess, blind, guessWords } = guessed(block, language, t), same = sameOf(m);
+  const { mechanism: m, questions } = block, { guess, blind, guessWords } = guessed(block, language, t);
+  const unchanged = isUnchanged(m), same = unchanged ? /** @type {[Rational, Rational]} */ ([ONE, ONE]) : explained(m).same?.(m) ?? null;
   const words = [...asked(questions, language, t), ...chances(block, same, language, t), guessWords, ...blockPromises(block, hasStrata, t)];
-  return { block: block.id, questions: [...new Set(questions.map((q) => (q.box ?? q).text[language]))], same, guess, blind, guessWords, ceiling: block.ceiling, unchanged: isUnchanged(m), words: words.join("\n  ") };
+  return {
+    block: block.id, questions: [...new Set(questions.map((q) => (q.box ?? q).text[language]))], same, guess, blind, guessWords,
+    ceiling: block.ceiling, unchanged, words: words.join("\n  "),
+  };
 }
 
 /** Return the chances of a right guess, from the symbol and without it, and a sentence that names what is guessed. */
 function guessed(/** @type {Block} */ { mechanism: m, questions }, /** @type {string} */ language, /** @type {Texts} */ t) {
-  const [guess, blind, easiest] = m.kind === "agreement" ? m.guess() : [guessOf(m), rational(1, m.answers), 0];
-  const name = questions.length === 1 ? "guess" : m.kind === "agreement" ? "guess_of_many" : "guess_of_all";
+  const kind = explained(m), [guess, blind = rational(1, m.answers), easiest = 0] = kind.guess(m);
+  const name = questions.length === 1 ? "guess" : kind.guessWords ?? "guess_of_all";
   const names = questions.map((one) => questionName(one, language));
   // Questions of the same words are told apart by their order.
   const alike = names.flatMap((other, j) => other === names[easiest] ? [j] : []);
@@ -96,57 +100,13 @@ function asked(/** @type {import("./survey.js").Question[]} */ questions, /** @t
   ];
 }
 
-/**
- * Return the smallest and the largest chance on the diagonal; null unless the diagonal is the strict maximum of every
- * column.
- * @returns {[Rational, Rational] | null}
- */
-function sameOf(/** @type {import("./mechanisms.js").Mechanism} */ m) {
-  if (isUnchanged(m)) return [ONE, ONE];
-  if (m.kind !== "dense" || m.weights.length !== m.weights[0].length) return null;
-  if (m.weights.some((row, x) => row.some((w, y) => x !== y && w >= m.weights[y][y]))) return null;
-  const own = m.weights.map((row, x) => row[x]), D = 1n << BigInt(m.bits);
-  return [rational(Math.min(...own), D), rational(Math.max(...own), D)];
-}
-
-/** Return the sentences that explain how a report about many questions is drawn. */
-function formChances(/** @type {import("./mechanisms.js").Agreement} */ m, /** @type {boolean} */ hasBoxes, /** @type {Block["ask"]} */ ask, /** @type {Texts} */ t) {
-  const [low, high] = m.questionsDrawn(), all = m.choices.length;
-  return [
-    ...(low < all ? [t.say("explanation", low === high ? "picked" : "picked_range", { n: low, low, high, all })] : []),
-    ...(low < all && hasBoxes ? [t.say("explanation", ask ? "boxes_drawn" : "boxes_count")] : []),
-    ...(low < all && ask ? [t.say("explanation", "asked_drawn")] : []),
-    t.say("explanation", "sets", { ratio: t.figure(times(m.level)) }),
-  ];
-}
-
-function chances(/** @type {Block} */ { mechanism: m, questions, ask }, /** @type {[Rational, Rational] | null} */ same, /** @type {string} */ language, /** @type {Texts} */ t) {
-  const say = (/** @type {string} */ name, values = {}) => t.say("explanation", name, values), share = (/** @type {Rational} */ chance) => t.figure(percent(chance));
-  const D = 1n << BigInt(m.bits), of = (/** @type {number} */ w) => share(rational(w, D));
-  if (isUnchanged(m)) return [say("unchanged")];
-  if (same) {
-    const [low, high] = same.map(share), isEven = same[0].join() === same[1].join();
-    return [say(isEven ? "named" : "named_range", { chance: low, low, high })];
-  }
-  if (m.kind === "agreement") return formChances(m, questions.some((q) => q.box), ask, t);
-  if (m.kind === "unary") return [say("unary", { keep: of(m.keep), flip: of(m.flip) })];
-  if (m.kind === "subset") return [say("subset", { n: m.size, answers: m.answers, chance: of(m.inside) })];
-  if (BigInt(m.answers) * m.reports > 64n) return [say("many_symbols", { n: m.reports })];
-  const labels = questions.reduce((/** @type {string[]} */ all, q) => all.flatMap((head) => q.choices.map((c) => (head ? `${head} / ` : "") + c.label[language])), [""]);
-  return [say("symbols"), ...labels.map((answer, x) => {
-    const chances = row(m, x, t), isRare = (/** @type {Rational} */ [n, d]) => n << 24n <= d;
-    const likely = chances.filter(([, chance]) => !isRare(chance)).map(([symbol, chance]) => say("chance_of", { symbol, chance: share(chance) }));
-    // Rounding turns zeros of an optimum into a few units of 2^-48; a row has at most 64 chances, and 64 · 2^-24 is below 0.001%.
-    const rest = chances.some(([, chance]) => chance[0] && isRare(chance)) ? say("rare", { chance: t.figure("0.001%") }) : "";
-    return say("symbols_of", { answer, chances: likely.join(", "), rest });
-  })];
-}
-
-/** Return every symbol with its chance, given answer x. @returns {[string, Rational][]} */
-function row(/** @type {import("./mechanisms.js").Dense | import("./mechanisms.js").Product} */ m, /** @type {number} */ x, /** @type {Texts} */ t) {
-  if (m.kind === "dense") return m.weights[x].map((w, y) => [String(y), rational(w, 1n << BigInt(m.bits))]);
-  return m.parts(x).map((part, j) => row(m.factors[j], part, t)).reduce((all, own) =>
-    all.flatMap(([first, p]) => own.map(([second, q]) => /** @type {[string, Rational]} */ ([t.say("explanation", "and", { first, second }), rational(p[0] * q[0], p[1] * q[1])]))));
+/** Return sentences on how the symbol is drawn. */
+function chances(/** @type {Block} */ block, /** @type {[Rational, Rational] | null} */ same, /** @type {string} */ language, /** @type {Texts} */ t) {
+  const { mechanism: m } = block;
+  if (isUnchanged(m)) return [t.say("explanation", "unchanged")];
+  if (!same) return explained(m).chances(block, t, language);
+  const [low, high] = same.map((chance) => t.figure(percent(chance))), isEven = same[0].join() === same[1].join();
+  return [t.say("explanation", isEven ? "named" : "named_range", { chance: low, low, high })];
 }
 
 /** Return the report as it will look, with placeholders for its random values. */
@@ -154,11 +114,7 @@ function reportTemplate(/** @type {Survey} */ survey, /** @type {Texts} */ t) {
   const say = (/** @type {string} */ name, values = {}) => t.say("explanation", name, values);
   const strata = Object.fromEntries(openQuestions(survey).map((q) => [q.id, q === survey.instructed ? "!" : "?"]));
   const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata: { ...strata, ...drawnArm(survey) }, token: survey.token && "?" });
-  const symbols = survey.blocks.map(({ mechanism: m, mechanism: { longest } }) => {
-    if (m.kind === "agreement") return `[${say(m.numbers[0] < m.numbers[1] ? "numbers_range" : "numbers", { n: m.numbers[1], low: m.numbers[0], high: m.numbers[1] })}]`;
-    if (typeof longest === "string") return say("hex_digits", { n: longest.length });
-    return typeof longest === "number" ? `0–${longest}` : `[${longest.map((part) => `0–${part}`).join()}]`;
-  });
+  const symbols = survey.blocks.map(({ mechanism: m }) => explained(m).symbol(m, t));
   return sample.replace('"id":""', () => `"id":${say("random_digits")}`).replace('"y":[]', () => `"y":[${symbols.join()}]`)
     .replace('"token":"?"', () => `"token":"${say("token")}"`).replaceAll(':"?"', () => `:"${say("public_answer")}"`)
     .replace(':"!"', () => `:"${say("passed")}"`);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Chances that a symbol fits an answer to one question, exactly; the same as in frankly_protocol/explanation/fits.py. A symbol *fits* an answer to a
+ * Chances that a symbol fits an answer to one question, exactly; the same as in frankly_protocol/mechanisms/fit.py. A symbol *fits* an answer to a
  * question if no other answer to it makes the symbol more likely, where all answers to the block's other questions are equally likely.
  * A symbol that fits every answer says nothing about the question on its own, and nothing at all if that holds for all answers to the
  * other questions.
  */
 
-import { isUnchanged } from "./guesses.js";
 import { ONE, ZERO, compare, order, plus, rational, sum } from "./rational.js";
 
 /**
@@ -14,13 +13,13 @@ import { ONE, ZERO, compare, order, plus, rational, sum } from "./rational.js";
  * @typedef {[Rational, Rational]} Range least and largest chance over all answers to the block
  * @typedef {{own: Range, other: Range, silent: Range, isJoint?: boolean}} Fit chances that the symbol fits the true answer, or a given other one, but not every
  *   answer; that it says nothing. isJoint: some symbol says something only together with other answers
- * @typedef {import("./mechanisms.js").Mechanism} Mechanism
- * @typedef {import("./survey.js").Block} Block
+ * @typedef {import("./mechanisms.js").Listed} Listed
+ * @typedef {{answers: number[], share: Rational}} Hint choices that a symbol fits, and the share of people with one of them among all who send it
  */
 
 const MAX_WORK = 2 ** 18; // largest number of additions for one question; larger tables have no Fit
 const SILENT = /** @type {Fit} */ ({ own: [ZERO, ZERO], other: [ZERO, ZERO], silent: [ONE, ONE] });
-const PLAIN = /** @type {Fit} */ ({ own: [ONE, ONE], other: [ZERO, ZERO], silent: [ZERO, ZERO] });
+export const PLAIN = /** @type {Fit} */ ({ own: [ONE, ONE], other: [ZERO, ZERO], silent: [ZERO, ZERO] });
 const product = (/** @type {number[]} */ values) => values.reduce((all, n) => all * n, 1);
 const always = (/** @type {Rational} */ chance) => /** @type {Range} */ ([chance, chance]);
 const less = (/** @type {Rational} */ [a, b], /** @type {Rational} */ [n, d]) => rational(a * d - n * b, b * d);
@@ -28,50 +27,42 @@ const less = (/** @type {Rational} */ [a, b], /** @type {Rational} */ [n, d]) =>
 /** Return true if every symbol has a single possible answer to the question. */
 export const isPlain = (/** @type {Fit | undefined} */ fit) => fit !== undefined && !compare(fit.own[0], ONE) && !fit.other[1][0];
 
-/** Return true if chance decides the symbol of some answer. @returns {boolean} */
-export function isRandom(/** @type {Mechanism} */ m) {
-  if (m.kind === "dense") return m.weights.some((row) => row.filter(Boolean).length > 1);
-  return m.kind === "product" ? m.factors.some(isRandom) : !isUnchanged(m);
-}
-
-/** Return the Fit of every question of a block; undefined where it would take too long to compute. @returns {(Fit | undefined)[]} */
-export function fitsOf(/** @type {Block} */ { mechanism: m, questions }) {
-  const sizes = questions.map(({ choices }) => choices.length);
-  if (isUnchanged(m)) return sizes.map(() => PLAIN);
-  if (m.kind === "agreement") return form(m);
-  if (m.kind !== "product") return numbered(m, sizes);
-  /** @type {(Fit | undefined)[]} */
-  const found = [];
-  for (const [factor, start, end] of factorsOf(m, sizes)) found.push(...numbered(factor, sizes.slice(start, end)));
-  return sizes.map((_, q) => found[q]);
-}
-
-/** Yield every factor with the questions that it is about, up to the first that has parts of a question. @returns {Generator<[import("./mechanisms.js").Dense, number, number]>} */
-function* factorsOf(/** @type {import("./mechanisms.js").Product} */ { factors }, /** @type {number[]} */ sizes) {
+/**
+ * Yield every factor with the numbers of choices of the questions that it is about, up to the first that has parts of a question.
+ * @returns {Generator<[import("./mechanisms.js").Dense, number[]]>}
+ */
+function* factorsOf(/** @type {Listed} */ { factors }, /** @type {number[]} */ sizes) {
   let start = 0;
   for (const factor of factors) {
     let end = start;
     while (end < sizes.length && product(sizes.slice(start, end)) < factor.answers) end++;
-    if (product(sizes.slice(start, end)) !== factor.answers) return;
-    yield [factor, start, end];
+    const own = sizes.slice(start, end);
+    if (product(own) !== factor.answers) return;
+    yield [factor, own];
     start = end;
   }
 }
 
 /** @returns {(Fit | undefined)[]} */
-function numbered(/** @type {Exclude<import("./mechanisms.js").Numbered, import("./mechanisms.js").Product>} */ m, /** @type {number[]} */ sizes) {
-  const D = 1n << BigInt(m.bits);
-  if (m.kind === "dense") {
-    const columns = m.weights[0].map((_, y) => m.weights.map((row) => BigInt(row[y])));
-    return sizes.map((size, q) => enumerated(columns, size, product(sizes.slice(q + 1)), D));
-  }
-  if (sizes.length > 1) return sizes.map(() => undefined);
-  return [m.kind === "unary" ? unary(m, D) : symmetric(m.answers, m.size, rational(m.inside, D))];
+export function fitsOfTables(/** @type {Listed} */ m, /** @type {number[]} */ sizes) {
+  const found = [...factorsOf(m, sizes)].flatMap(([factor, own]) =>
+    own.map((choices, q) => enumerated(factor.columns(), choices, product(own.slice(q + 1)), 1n << BigInt(factor.bits))));
+  return sizes.map((_, q) => found[q]);
+}
+
+/** @returns {(Hint | undefined)[]} */
+export function fittedToTables(/** @type {Listed} */ m, /** @type {number[]} */ sizes, /** @type {number | number[]} */ y) {
+  const symbols = [y].flat(); // of a single table it is a number
+  const found = [...factorsOf(m, sizes)].flatMap(([factor, own], j) =>
+    own.map((choices, q) => best(factor.columns()[symbols[j]], choices, product(own.slice(q + 1)))));
+  return sizes.map((_, q) => found[q]);
 }
 
 /**
  * Return the answers to a question that a symbol with these chances fits, and their share of all chances; no answers if it says nothing
- * about the question, and undefined if it does so only together with other answers.
+ * about the question, and undefined if it does so only together with other answers. `after` is the number of joint answers to later
+ * questions.
+ * @returns {Hint | undefined}
  */
 function best(/** @type {bigint[]} */ column, /** @type {number} */ choices, /** @type {number} */ after) {
   const sums = /** @type {bigint[]} */ (new Array(choices).fill(0n)), place = (/** @type {number} */ x) => Math.floor(x / after) % choices;
@@ -81,7 +72,7 @@ function best(/** @type {bigint[]} */ column, /** @type {number} */ choices, /**
   return column.every((weight, x) => weight === column[x - place(x) * after]) ? { answers: [], share: ONE } : undefined;
 }
 
-/** Return the Fit of one question from the weight of every symbol given every answer; `after` is the number of joint answers to later questions. */
+/** Return the Fit of one question from the weight of every symbol given every answer. */
 function enumerated(/** @type {Iterable<bigint[]>} */ columns, /** @type {number} */ choices, /** @type {number} */ after, /** @type {bigint} */ D) {
   /** @type {bigint[][]} */
   const hits = Array.from({ length: choices }, () => []), /** @type {bigint[]} */ silent = [];
@@ -101,7 +92,7 @@ function enumerated(/** @type {Iterable<bigint[]>} */ columns, /** @type {number
 }
 
 /** Return the Fit of a random set of one size that contains the truth with a given chance. */
-function symmetric(/** @type {number} */ answers, /** @type {number} */ size, /** @type {Rational} */ [n, d]) {
+export function symmetric(/** @type {number} */ answers, /** @type {number} */ size, /** @type {Rational} */ [n, d]) {
   const [a, s] = [BigInt(answers), BigInt(size)], side = compare(rational(n * a, d), rational(s));
   if (!side) return SILENT;
   // A given other answer is in the set; if the truth is rarely in it, then the set's complement fits.
@@ -110,12 +101,20 @@ function symmetric(/** @type {number} */ answers, /** @type {number} */ size, /*
 }
 
 /** @returns {Fit} */
-function unary(/** @type {import("./mechanisms.js").Unary} */ m, /** @type {bigint} */ D) {
+export function fitOfUnary(/** @type {import("./mechanisms.js").Unary} */ m) {
   // If keep < flip, then the bits that are off fit.
-  const [keep, flip] = [m.keep, m.flip].map((w) => (m.keep > m.flip ? BigInt(w) : D - BigInt(w))), k = BigInt(m.answers), all = D ** k;
+  const D = 1n << BigInt(m.bits), [keep, flip] = [m.keep, m.flip].map((w) => (m.keep > m.flip ? BigInt(w) : D - BigInt(w)));
+  const k = BigInt(m.answers), all = D ** k;
   const full = rational(keep * flip ** (k - 1n), all), empty = rational((D - keep) * (D - flip) ** (k - 1n), all);
   return { own: always(less(rational(keep, D), full)), other: always(less(rational(flip, D), full)), silent: always(plus(full, empty)) };
 }
+
+/** Return what is known of the only question of a block, and nothing of several. @template T @returns {(T | undefined)[]} */
+export const alone = (/** @type {number[]} */ sizes, /** @type {() => T} */ find) => (sizes.length > 1 ? sizes.map(() => undefined) : [find()]);
+
+/** Return what a set of answers fits, in a block of one question. */
+export const fittedToSet = (/** @type {import("./mechanisms.js").Sets} */ { answers, held, missed }, /** @type {number[]} */ sizes, /** @type {string} */ y) =>
+  alone(sizes, () => best(columnOf(BigInt(`0x${y}`), answers, held, missed), answers, 1));
 
 /** Yield the chances of every set of a slot, given every joint answer of its part. @returns {Generator<bigint[]>} */
 function* columnsOf(/** @type {import("./agreement.js").Slot} */ { cover, held, missed }) {
@@ -123,8 +122,8 @@ function* columnsOf(/** @type {import("./agreement.js").Slot} */ { cover, held, 
   for (const [i, mask] of masks.entries()) yield columnOf(mask, cover.answers, weights[i] * held, weights[i] * missed);
 }
 
-/** @returns {(Fit | undefined)[]} */
-function form(/** @type {import("./mechanisms.js").Agreement} */ m) {
+/** Return the Fit of every question of a form. @returns {(Fit | undefined)[]} */
+export function fitsOfForm(/** @type {import("./mechanisms.js").Agreement} */ m) {
   const found = m.choices.map(() => /** @type {Fit | undefined} */ (SILENT));
   for (const slot of m.slots()) {
     const { cover, held, mean, places, drawn } = slot;
@@ -148,38 +147,13 @@ function added(/** @type {Fit | undefined} */ fit, /** @type {Fit | undefined} *
   return { own: more(fit.own, slot.own), other: more(fit.other, slot.other), silent: more(fit.silent, slot.silent, 1n), isJoint: fit.isJoint || slot.isJoint };
 }
 
-/**
- * Return the choices that a block's symbol fits, for each of its questions, and the share of people with one of them among all who send
- * it, if all answers are equally common; undefined if the block has no Fit for the question, or the symbol says something only together
- * with other answers.
- * @returns {({answers: number[], share: Rational} | undefined)[]}
- */
-export function fitted(/** @type {Block} */ { mechanism: m, questions }, /** @type {any} */ y) {
-  const sizes = questions.map(({ choices }) => choices.length);
-  const hint = (/** @type {bigint[]} */ column, /** @type {number} */ q, all = sizes) => best(column, all[q], product(all.slice(q + 1)));
-  const ofTable = (/** @type {import("./mechanisms.js").Dense} */ { weights }, /** @type {number} */ symbol, all = sizes) => {
-    const column = weights.map((row) => BigInt(row[symbol]));
-    return all.map((_, q) => hint(column, q, all));
-  };
-  if (m.kind === "dense") return ofTable(m, y);
-  if (m.kind === "product") {
-    const found = [...factorsOf(m, sizes)].flatMap(([factor, start, end], j) => ofTable(factor, y[j], sizes.slice(start, end)));
-    return sizes.map((_, q) => found[q]);
-  }
-  if (m.kind !== "agreement") {
-    if (sizes.length > 1) return sizes.map(() => undefined);
-    // The chance of the set is in this proportion, if it holds the true answer and if not.
-    const D = 2n ** BigInt(m.bits), [held, missed] = m.kind === "subset"
-      ? [BigInt(m.inside) * BigInt(m.answers - m.size), (D - BigInt(m.inside)) * BigInt(m.size)]
-      : [BigInt(m.keep) * (D - BigInt(m.flip)), BigInt(m.flip) * (D - BigInt(m.keep))];
-    return [hint(columnOf(BigInt(`0x${y}`), m.answers, held, missed), 0)];
-  }
-  /** @type {({answers: number[], share: Rational} | undefined)[]} */
-  const found = sizes.map(() => ({ answers: [], share: ONE }));
+/** Return what a form's symbol fits, of every question. @returns {(Hint | undefined)[]} */
+export function fittedToForm(/** @type {import("./mechanisms.js").Agreement} */ m, /** @type {number[]} */ sizes, /** @type {number[]} */ y) {
+  const found = sizes.map(() => /** @type {Hint | undefined} */ ({ answers: [], share: ONE }));
   const slots = [...m.slots(y[0])].flatMap((slot) => new Array(slot.pick).fill(slot)), masks = slots.map(({ cover }, i) => cover.listed().masks[y[2 * i + 2]]);
   for (const [i, slot] of slots.entries()) {
     const own = m.parts[y[2 * i + 1]], [held, missed] = weightsIn(m, slots, masks, i), column = columnOf(masks[i], slot.cover.answers, held, missed);
-    for (const [j, q] of own.entries()) found[q] = hint(column, j, own.map((one) => sizes[one]));
+    for (const [j, q] of own.entries()) found[q] = best(column, sizes[q], product(own.slice(j + 1).map((one) => sizes[one])));
   }
   return found;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The kinds of mechanism that few surveys use: sets of answers, and products of tables; parts.js loads this module if a document needs it. */
 
-import { LOWS, dense, drawBelow, fault, isTable, requireWhole } from "./mechanisms.js";
-import { answerRatios, columnsOf, largest } from "./ratios.js";
+import { LOWS, MAX_REPORTS, dense, drawBelow, fault, isTable, requireWhole } from "./mechanisms.js";
 import * as sets from "./sets.js";
 
 /** @typedef {import("./mechanisms.js").RandomBits} RandomBits */
@@ -10,20 +9,52 @@ import * as sets from "./sets.js";
 /** @typedef {import("./mechanisms.js").Subset} Subset */
 /** @typedef {import("./mechanisms.js").Product} Product */
 /** @typedef {import("./audit.js").Claim} Claim */
+/** @typedef {import("./sets.js").Shape} Shape */
+/** @typedef {import("./ratios.js").Candidate} Candidate */
 
 const MAX_SET_ANSWERS = 1000;
+
+/**
+ * Units and ratios of sets for the notions of audit.js; rare.js has those for the others.
+ * @type {Record<string, {units: (shape: Shape, claim: Claim) => number, candidates: (shape: Shape, joint: bigint[][]) => Iterable<Candidate>}>}
+ */
+const NOTIONS = {
+  ldp: { units: () => 0, candidates: ({ high, low }) => [[high, low, false]] },
+  "secret-ldp": {
+    units({ answers }, { joint = [] }) {
+      const searches = joint.length * (joint.length - 1);
+      return 800 * answers * sets.searchSteps(searches) + 8000 * searches;
+    },
+    candidates: sets.secretRatios,
+  },
+  lip: { units: sets.workOfAverages, candidates: sets.averageRatios },
+  alip: { units: sets.workOfAverages, candidates: sets.averageRatios },
+};
+
+/**
+ * Return what the kinds have in common whose reports are sets: `held` is the weight of a set that holds the true answer, `missed` that
+ * of any other, both over `scale`; see `shapeOf`.
+ */
+function ofSets(
+  /** @type {number} */ answers, /** @type {bigint} */ held, /** @type {bigint} */ missed,
+  /** @type {bigint} */ scale, /** @type {number | null} */ size, spare = 0,
+) {
+  const shape = sets.shapeOf(answers, held, missed, scale, size, spare);
+  return {
+    answers, held, missed, sets: shape, reports: 0n, longest: mask([], answers), shape: "answers",
+    units: (/** @type {Claim} */ claim) => NOTIONS[claim.notion]?.units(shape, claim),
+    extremes: (/** @type {Claim} */ claim, /** @type {bigint[][]} */ joint) => NOTIONS[claim.notion]?.candidates(shape, joint),
+  };
+}
 
 /** Bit x of the report is 1 with chance keep/2^bits for the true answer, flip/2^bits for any other. @returns {Unary} */
 function unary(/** @type {any} */ params, /** @type {string} */ field) {
   const { bits, answers, keep, flip } = params;
   requireWhole(params, field, { bits: 48, answers: MAX_SET_ANSWERS, keep: 2 ** bits, flip: 2 ** bits }, LOWS);
   if (keep === flip) throw fault(`${field}.flip`, "keep_is_flip");
+  const D = 1n << BigInt(bits), k = BigInt(keep), f = BigInt(flip);
   return {
-    kind: "unary", bits, answers, keep, flip, reports: 0n, longest: mask([], answers), shape: "answers",
-    units: (claim) => unitsOf(claim, answers, false),
-    extremes(notion, joint) {
-      return extremesOf(this, notion, joint);
-    },
+    kind: "unary", bits, keep, flip, ...ofSets(answers, k * (D - f), (D - k) * f, D * D, f === 0n ? 1 : f === D ? answers - 1 : null),
     sample(truth, draw) {
       const draws = Array.from({ length: answers }, () => draw(bits));
       return mask(draws.map((u, x) => [u < flip, u < keep][Number(x === truth)]), answers);
@@ -35,12 +66,9 @@ function unary(/** @type {any} */ params, /** @type {string} */ field) {
 function subset(/** @type {any} */ params, /** @type {string} */ field) {
   const { bits, answers, size, inside } = params;
   requireWhole(params, field, { bits: 48, answers: MAX_SET_ANSWERS, size: answers - 1, inside: 2 ** bits }, LOWS);
+  const D = 1n << BigInt(bits), i = BigInt(inside), d = BigInt(size);
   return {
-    kind: "subset", bits, answers, size, inside, reports: 0n, longest: mask([], answers), shape: "answers",
-    units: (claim) => unitsOf(claim, answers, true),
-    extremes(notion, joint) {
-      return extremesOf(this, notion, joint);
-    },
+    kind: "subset", bits, size, inside, ...ofSets(answers, i * (BigInt(answers) - d), (D - i) * d, D * BigInt(answers - 1), size, 120),
     sample(truth, draw) {
       const isIn = draw(bits) < inside;
       const others = Array.from({ length: answers - 1 }, (_, x) => x + Number(x >= truth));
@@ -63,7 +91,7 @@ function productOf(/** @type {any} */ { bits, factors }, /** @type {string} */ f
   if (!Array.isArray(factors) || !factors.every(isTable)) throw fault(at, "no_table");
   if (factors.length < 2 || factors.length > 16) throw fault(at, "factors");
   const tables = factors.map((weights, j) => dense({ bits, weights }, field, `${at}[${j}].weights`));
-  const answers = tables.reduce((all, factor) => all * factor.answers, 1);
+  const answers = tables.reduce((all, factor) => all * factor.answers, 1), reports = tables.reduce((all, factor) => all * factor.reports, 1n);
   if (answers > MAX_SET_ANSWERS) throw fault(at, "factor_answers", MAX_SET_ANSWERS);
   const parts = (/** @type {number} */ truth) => tables.reduceRight((/** @type {number[]} */ found, factor) => {
     const part = truth % factor.answers;
@@ -71,13 +99,10 @@ function productOf(/** @type {any} */ { bits, factors }, /** @type {string} */ f
     return [part, ...found];
   }, []);
   return {
-    kind: "product", bits, answers, factors: tables, parts,
-    columns: () => productColumns(tables, [1n]),
-    worst: () => {
-      const worst = tables.map((factor) => largest(answerRatios(factor))); // the worst report is worst in every factor
-      return [worst.reduce((all, [n]) => all * n, 1n), worst.reduce((all, [, d]) => all * d, 1n), false];
-    },
-    reports: tables.reduce((all, factor) => all * factor.reports, 1n),
+    kind: "product", bits, answers, factors: tables,
+    columns: () => productColumns(tables, [1n]), reports,
+    // Every other notion averages over secrets, so the reports must be listed one by one.
+    refusal: (notion) => (reports > MAX_REPORTS && !["ldp", "dp"].includes(notion) ? ["large_product", MAX_REPORTS] : undefined),
     longest: tables.map((factor) => /** @type {number} */ (factor.longest)), shape: "factors",
     sample(truth, draw) {
       const given = parts(truth);
@@ -93,27 +118,10 @@ function mask(/** @type {boolean[]} */ bits, /** @type {number} */ answers) {
   return digits.reverse().join("");
 }
 
-/** Return the units for verifying a claim of a common notion, or SRLIP or a bound on a posterior, on a kind of sets. */
-function unitsOf(/** @type {Claim} */ { notion, joint = [], attributes = [] }, /** @type {number} */ a, /** @type {boolean} */ isSubset) {
-  if (notion === "ldp") return 0;
-  if (notion === "dpv") return 800 * a * sets.searchSteps(1);
-  const secrets = joint.length, searches = secrets * (secrets - 1), cells = attributes.reduce((all, size) => all * (size + 1), 1);
-  if (notion === "secret-ldp") return 800 * a * sets.searchSteps(searches) + 8000 * searches;
-  const others = isSubset ? a * cells * 120 : 0;
-  return 2 * (51200 * a + secrets * (2 * (800 * a * 2 ** attributes.length + others) + 8000 * cells));
-}
-
-/** @returns {Iterable<import("./ratios.js").Candidate>} */
-function extremesOf(/** @type {Unary | Subset} */ m, /** @type {string} */ notion, /** @type {bigint[][]} */ joint) {
-  const shape = sets.shapeOf(m);
-  if (notion === "ldp") return [[shape.high, shape.low, false]];
-  return (notion === "secret-ldp" ? sets.secretRatios : sets.averageRatios)(shape, joint);
-}
-
 /** Yield the columns of a product, the last part fastest. @returns {Generator<bigint[]>} */
 function* productColumns(/** @type {import("./mechanisms.js").Dense[]} */ [first, ...others], /** @type {bigint[]} */ head) {
   if (!first) return yield head;
-  for (const part of columnsOf(first)) yield* productColumns(others, head.flatMap((w) => part.map((v) => w * v)));
+  for (const part of first.columns()) yield* productColumns(others, head.flatMap((w) => part.map((v) => w * v)));
 }
 
 /** Kinds of this module by name. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The label of a survey, the same as in frankly_protocol/explanation/label.py. All numbers are frequencies of people. */
 
-import { isUnchanged } from "./guesses.js";
-import { fitsOf, isPlain, isRandom } from "./fits.js";
+import { fitsOf, isRandom, isUnchanged } from "./explained_kinds.js";
+import { isPlain } from "./fits.js";
 import { ceilDiv, compare, rational } from "./rational.js";
 import { openQuestions, questionsOf } from "./survey.js";
 import { groupsOf } from "./ways.js";
@@ -49,8 +49,8 @@ export function namesOf(/** @type {Survey} */ survey, /** @type {string} */ lang
 /** Return how many questions a person is asked at most; the boxes of one count as one. */
 function numberAsked(/** @type {import("./survey.js").Block} */ { mechanism: m, questions, ask }) {
   // What a drawn question depends on is asked too, and all boxes of its group.
-  const isSimple = ask && m.kind === "agreement" && !questions.some(({ box, ask_if: rule }) => box || rule);
-  return isSimple ? m.questionsDrawn()[1] : groupsOf(questions).length;
+  const isSimple = ask && !questions.some(({ box, ask_if: rule }) => box || rule);
+  return (isSimple && m.questionsDrawn?.()[1]) || groupsOf(questions).length;
 }
 
 /** Return what to read before the first question: in English at most 90 words. */
@@ -75,8 +75,8 @@ export function summary(/** @type {Survey} */ survey, /** @type {ReportLevel} */
 /** Return how many questions a report is about, if a single form has fewer than all of them. */
 function picked(/** @type {Survey} */ survey, /** @type {(name: string, values?: object) => string} */ say) {
   const [{ mechanism: m, questions }, ...others] = survey.blocks;
-  if (others.length || m.kind !== "agreement") return [];
-  const drawn = m.questionsDrawn(), all = m.choices.length;
+  if (others.length || !m.questionsDrawn) return [];
+  const drawn = m.questionsDrawn(), all = questions.length;
   // A person sees the boxes of a question as one question, and a report counts each.
   if (drawn[1] === all || questions.some(({ box }) => box)) return [];
   return [say("few", { some: [...new Set(drawn)].join("–"), all }), ...(sourcesOf(survey).length ? [] : [say("few_rest")])];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Nodes of a survey's label: a picture, what a report tells, a trial on the device; and what was sent. All texts become text nodes. */
 
+import { fitted } from "./explained_kinds.js";
 import { make } from "./fields.js";
-import { fitted, isPlain } from "./fits.js";
+import { isPlain } from "./fits.js";
 import { hostOf, hundred, namesOf, people, sourcesOf } from "./label.js";
 import { drawBelow, systemBits } from "./mechanisms.js";
 import { ZERO, compare, plus, rational } from "./rational.js";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The level of a whole report, as in frankly_protocol/audit/report.py. */
 
+import { notionOf } from "./audit.js";
 import { deltaOf, least } from "./ledger.js";
 import { parts } from "./parts.js";
 import { ONE, ZERO, compare, plus, product, productWith, rational, sum } from "./rational.js";
@@ -19,7 +20,6 @@ import { isStratified } from "./survey.js";
  * @typedef {import("./ledger.js").ReportLevel} ReportLevel
  */
 
-const ODDS = ["secret-ldp", "rldp"];
 const largest = (/** @type {(Rational | null)[]} */ bounds) => bounds.reduce((a, b) => (compare(b, a) > 0 ? b : a));
 
 const reduced = (/** @type {Rational | null} */ ratio) => ratio && rational(...ratio);
@@ -57,14 +57,15 @@ function levelOf(/** @type {Pick<Survey, "blocks" | "strata">} */ { blocks, stra
 }
 
 /** Return E with P(y|s) / P(y) within [1/E, E] under the claim, for dp up to δ; null if there is none. @returns {Rational | null} */
-function liftBound(/** @type {Claim} */ { notion, level, low_level: low = [1, 1] }) {
-  return notion === "dpv" || !level || !low ? null : largest([rational(...level), rational(...low)]);
+function liftBound(/** @type {Claim} */ claim) {
+  const { level, low_level: low = [1, 1] } = claim;
+  return notionOf(claim).isChance || !level || !low ? null : largest([rational(...level), rational(...low)]);
 }
 
 /** Return E with P(y|s) / P(y|t) ≤ E under the claim, for dp up to δ; null if there is none. @returns {Rational | null} */
 function oddsBound(/** @type {Claim} */ claim) {
-  const { notion, level, low_level: low } = claim, bound = liftBound(claim);
-  if (!bound || !level || ODDS.includes(notion)) return bound;
+  const { level, low_level: low } = claim, bound = liftBound(claim);
+  if (!bound || !level || notionOf(claim).isOdds) return bound;
   return product([rational(...level), rational(...(low ?? level))]);
 }
 
@@ -105,7 +106,7 @@ function secretLevels(/** @type {BlockCharge[]} */ lines, /** @type {Bound} */ c
     const [strataLift, strataOdds] = hasStrata ? toldByStrata(promises) : [ONE, ONE];
     /** @type {SecretLevel} */
     const secret = {
-      level: lift.ratio, odds: ratio, unit: promises.every(({ claim }) => ODDS.includes(claim.notion)) ? "odds" : "lift",
+      level: lift.ratio, odds: ratio, unit: promises.every(({ claim }) => notionOf(claim).isOdds) ? "odds" : "lift",
       delta: compare(delta, lift.delta) < 0 ? lift.delta : delta, counted, strataLift, strataOdds,
     };
     return secret;

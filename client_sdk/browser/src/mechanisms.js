@@ -15,14 +15,31 @@ import { integer } from "./schema.js";
  * @property {(truth: number, draw: RandomBits) => SymbolJson} sample
  * @property {SymbolJson} longest a symbol with the longest JSON
  * @property {string} shape the parameter that determines the number of answers
- * @property {(claim: import("./audit.js").Claim) => number} [units] time for verifying a claim, in the units of audit.js; tables and products need none of their own
- * @property {(notion: string, joint: bigint[][]) => Iterable<import("./ratios.js").Candidate>} [extremes] ratios that a common notion compares, for kinds that are no tables
- * @typedef {Common & {kind: "dense", weights: number[][]}} Dense
- * @typedef {Common & {kind: "unary", keep: number, flip: number}} Unary
- * @typedef {Common & {kind: "subset", size: number, inside: number}} Subset
- * @typedef {Common & {kind: "product", factors: Dense[], parts: (truth: number) => number[], columns: () => Iterable<bigint[]>, worst: () => import("./ratios.js").Candidate}} Product
- * @typedef {Dense | Unary | Subset | Product} Numbered a mechanism whose answers are numbered
- * @typedef {ReturnType<typeof import("./agreement.js").read>} Agreement
+ *
+ * What only some kinds have, and callers ask for; without it the general case holds, that of one joint answer and of listed reports.
+ * @typedef {object} Own
+ * @property {Dense[]} [factors] the tables of the answer's parts, the last part fastest; a table is its own
+ * @property {() => Iterable<bigint[]>} [columns] for every report its weights under all answers; the general case needs no more than these two
+ * @property {import("./sets.js").Shape} [sets] the sets of answers that are its reports
+ * @property {(notion: string) => [key: string, ...values: any[]] | undefined} [refusal] why a notion cannot be promised
+ * @property {number} [work] units for verifying any claim, if its claims cost the same
+ * @property {(claim: import("./audit.js").Claim) => number | undefined} [units] units for verifying a claim, and
+ * @property {(claim: import("./audit.js").Claim, joint: bigint[][]) => Iterable<import("./ratios.js").Candidate> | undefined} [extremes]
+ *   the ratios that it compares; both are undefined for notions of rare.js
+ * @property {(sizes: number[], path: string) => number} [counts]
+ *   number of counts in the design prior of a block with questions of these sizes; throws if the mechanism is not for them
+ * @property {(positions: number[]) => any} [truthOf] the truth as `sample` reads it, from the positions of the choices
+ * @property {() => number[]} [questionsDrawn] the smallest and the largest number of questions that a report is about
+ *
+ * @typedef {Common & Own} Any
+ * @typedef {{kind: "dense", weights: number[][], factors: Dense[], columns: () => bigint[][]} & Any} Dense
+ * @typedef {Any & Required<Pick<Own, "sets">> & {held: bigint, missed: bigint}} Sets weight of a report whose set holds the true answer, and of any other
+ * @typedef {Sets & {kind: "unary", keep: number, flip: number}} Unary
+ * @typedef {Sets & {kind: "subset", size: number, inside: number}} Subset
+ * @typedef {Any & {kind: "product", factors: Dense[], columns: () => Iterable<bigint[]>}} Product
+ * @typedef {Dense | Product} Listed
+ * @typedef {Listed | Unary | Subset} Numbered a mechanism whose answers are numbered
+ * @typedef {Own & ReturnType<typeof import("./agreement.js").read>} Agreement
  * @typedef {{params: string[], read: (params: any, field: string) => Mechanism, questions?: number, counts?: number}} Kind the largest number of questions of a block, and of counts in its design prior
  * @typedef {Numbered | Agreement} Mechanism
  */
@@ -78,8 +95,15 @@ export function dense(/** @type {any} */ { bits, weights }, /** @type {string} *
   if (!weights[0].every((/** @type {number} */ _, /** @type {number} */ y) => weights.some((/** @type {number[]} */ row) => row[y]))) throw fault(at, "never_sent");
   /** @type {number[][] | undefined} */
   let thresholds;
+  /** Kept, because every claim needs them. @type {bigint[][] | undefined} */
+  let columns;
   return {
     kind: "dense", bits, weights, answers: weights.length, reports: BigInt(width), longest: width - 1, shape: "weights",
+    get factors() {
+      return [this];
+    },
+    columns: () =>
+      (columns ??= weights[0].map((/** @type {number} */ _, /** @type {number} */ y) => weights.map((/** @type {number[]} */ row) => BigInt(row[y])))),
     sample(truth, draw) {
       // All rows are computed at once: a cache of single rows would reveal which answers have been given.
       thresholds ??= weights.map((/** @type {number[]} */ row) => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Sentences about the promises of one block alone and of the whole report, the same as in frankly_protocol/explanation/promised.py. */
 
+import { explained } from "./explained_kinds.js";
 import { isStratified } from "./survey.js";
 import { ONE, compare, rational } from "./rational.js";
 import { chanceUp, lnUp, percentUp, times } from "./shown.js";
@@ -16,6 +17,9 @@ import { chanceUp, lnUp, percentUp, times } from "./shown.js";
 
 /** @typedef {import("./words.js").Texts} Texts */
 
+/** Notions on averages that have a sentence of their own name; another notion on secrets is explained by odds. */
+const AVERAGES = ["lip", "srlip"];
+
 /** Return true if a ceiling is infinite, or above 2^24 and explained as infinite. */
 const isEndless = (/** @type {Rational | null} */ ratio) => compare(ratio, rational(1 << 24)) > 0;
 
@@ -23,8 +27,8 @@ const ratioOf = (/** @type {[number, number] | null | undefined} */ level, /** @
 
 /** Return a block's own promises, and the bound that holds even if a published table is wrong. @returns {string[]} */
 export function blockPromises(/** @type {Block} */ { mechanism, promises, restsOnPrior, ceiling }, /** @type {boolean} */ hasStrata, /** @type {Texts} */ t) {
-  const say = (/** @type {string} */ name, values = {}) => t.say("promises", name, values);
-  if (mechanism.kind === "agreement") return [say("form", { ratio: ratioOf(promises[0].claim.level, t) })];
+  const say = (/** @type {string} */ name, values = {}) => t.say("promises", name, values), { promise } = explained(mechanism);
+  if (promise) return [say(promise, { ratio: ratioOf(promises[0].claim.level, t) })];
   const said = promises.map((promise) => blockPromise(promise, hasStrata, t));
   if (!restsOnPrior) return said;
   if (!isEndless(ceiling)) return [...said, say("ceiling", { ratio: t.figure(times(ceiling)) })];
@@ -91,10 +95,9 @@ function betweenPairs(/** @type {([number, number] | null)[][]} */ levels, /** @
 }
 
 function about(/** @type {Promised} */ { claim, secret, prior }, /** @type {Texts} */ t) {
-  const { notion, level, low_level: low, sensitive } = claim;
+  const { notion, level, low_level: low, sensitive } = claim; // only ALIP has a level below, or null for none
   if (prior && level && sensitive !== undefined) return t.say("promises", "sure", { chance: t.figure(percentUp(level)), secret, value: prior.secrets[sensitive] });
-  const sided = !low ? "pml" : !level ? "pmc" : "alip";
-  const name = notion === "alip" ? sided : notion === "lip" || notion === "srlip" ? notion : "odds";
+  const sided = !low ? "pml" : !level ? "pmc" : "alip", name = low !== undefined ? sided : AVERAGES.includes(notion) ? notion : "odds";
   return t.say("promises", name, { secret, up: ratioOf(level, t), down: ratioOf(low, t) });
 }
 

@@ -5,19 +5,20 @@
  * frankly_protocol/audit.
  */
 
-import { listing, sizeOf } from "./audit.js";
+import { listing, masses, sizeOf, workOfAverages } from "./audit.js";
 import { excesses, likelihoods, productExcesses } from "./delta.js";
 import { DocumentRejected } from "./errors.js";
 import { ONE, compare, gcd, order, productWith, rational, sum } from "./rational.js";
-import { aroundAverage, columnsOf, dot } from "./ratios.js";
+import { aroundAverage, dot } from "./ratios.js";
 import { flag, identifier, integer, list, optional, ratio, reject, text, under } from "./schema.js";
-import { Search, aroundAverageOfSets, shapeOf } from "./sets.js";
+import { Search, aroundAverageOfSets, searchSteps, workOfAverages as workOfAveragesOfSets } from "./sets.js";
 import { isStratified } from "./survey.js";
 
 /** @typedef {import("./ratios.js").Candidate} Candidate */
 /** @typedef {import("./sets.js").Shape} Shape */
 /** @typedef {import("./audit.js").Claim} Claim */
 /** @typedef {import("./mechanisms.js").Numbered} Mechanism */
+/** @typedef {import("./mechanisms.js").Listed} Listed */
 /** @typedef {import("./survey.js").Block} Block */
 /** @typedef {import("./rational.js").Rational} Rational */
 
@@ -35,15 +36,6 @@ export const FIELDS = {
   sensitive: identifier,
 };
 
-/** Fields of each notion, in the order in which they are read. @type {Record<string, string>} */
-export const NOTIONS = {
-  dp: "level delta",
-  srlip: "level prior attributes",
-  rldp: "level lower_bounds diagonal secret source",
-  dpv: "level prior sensitive",
-  "metric-ldp": "level levels",
-};
-
 /** Return the position of the sensitive secret. */
 export function placeOf(/** @type {string} */ sensitive, /** @type {string[]} */ secrets, /** @type {string} */ path) {
   const place = secrets.indexOf(sensitive);
@@ -55,70 +47,88 @@ const product = (/** @type {number[]} */ values) => values.reduce((a, b) => a * 
 
 const refuse = (/** @type {Claim} */ { notion }, /** @type {string} */ field, /** @type {string} */ words) => new DocumentRejected("privacy", field, `${notion}: ${words}`);
 
-/** Throw unless the fields that only these notions have are well-formed; audit.js checks the other fields. */
-export function requireSound(/** @type {Claim} */ claim, /** @type {number} */ answers) {
-  const { attributes, delta, lower_bounds: bounds, levels } = claim;
-  if (attributes && product(attributes) !== answers) throw refuse(claim, "attributes", `the attributes' sizes must multiply to ${answers}, the number of answers`);
-  if (delta && delta[0] >= delta[1]) throw refuse(claim, "delta", "delta is less than 1");
-  for (const [s, row] of (bounds ?? []).entries()) {
-    if (row.length * /** @type {any[]} */ (bounds).length !== answers) throw refuse(claim, `lower_bounds[${s}]`, `the rows must be equally long and hold ${answers} bounds in all`);
-    const [scale, [own]] = scaledBounds([row]);
-    if (sum(own) > scale) throw refuse(claim, `lower_bounds[${s}]`, "the row's bounds on probabilities sum to more than 1");
-  }
-  if (!levels) return;
-  if (levels.length !== answers) throw refuse(claim, "levels", `levels of pairs need ${answers} rows, one for each answer`);
-  for (const [x, row] of levels.entries()) {
-    const at = `levels[${x}]`;
-    if (row.length !== answers) throw refuse(claim, at, `every row of levels needs ${answers} columns`);
-    if (row[x]) throw refuse(claim, at, "an answer has no level against itself: give null");
-    if (row.some((one) => one && one[0] < one[1])) throw refuse(claim, at, "a level of a pair is null or a ratio p/q ≥ 1");
-  }
-  if (!levels.flat().some(Boolean)) throw refuse(claim, "levels", "without a level for any pair nothing is promised");
-}
+/** Return the words of the bounds' least common denominator, at most. */
+const wordsOf = (/** @type {[number, number][][]} */ bounds) =>
+  Math.ceil([...new Set(bounds.flat().map(([, d]) => d))].reduce((all, d) => all + d.toString(2).length, 0) / 64);
 
-/**
- * Return the units for verifying (ε, δ) or RLDP that follow from sizes; for (ε, δ) of a product, the units for counting
- * its likelihoods.
- * @returns {number}
- */
-export function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ { notion, lower_bounds: bounds = [], levels }) {
-  const a = m.answers, secrets = bounds.length, isSet = m.kind === "unary" || m.kind === "subset";
-  const scale = [...new Set(bounds.flat().map(([, d]) => d))].reduce((all, d) => all + d.toString(2).length, 0), words = Math.ceil(scale / 64);
-  if (notion === "rldp" && isSet) return a * 300 * (3 + words) + secrets * 2000 + a * a * 40;
-  if (levels) return a * a * 3000 + (isSet ? 0 : Number(m.reports) * (a * 40 + levels.flat().filter(Boolean).length * 200) * sizeOf(m));
-  if (isSet) return 0;
-  if (notion === "rldp") {
-    const large = sizeOf(m) + words;
-    return listing(m) + a * 300 * large + Number(m.reports) * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 24 * large * large);
-  }
-  const [factors, each] = m.kind === "product" ? [m.factors, 2000] : [[m], 120];
-  return factors.reduce((all, f) => all + f.answers ** 2 * (5000 + each * Number(f.reports)), 0);
-}
-
-/** Return the units for convolving the likelihoods of a product's factors. */
-export const workOfLikelihoods = (/** @type {import("./mechanisms.js").Product} */ m) =>
-  650 * sizeOf(m) * product(m.factors.map((f) => likelihoods(f).reduce((all, own) => all + own.length, 0)));
-
-/** Return the ratios to compare with the claimed level. @returns {Iterable<Candidate>} */
-export function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim, /** @type {bigint[][]} */ joint) {
-  const { notion, attributes = [], lower_bounds: bounds = [], diagonal = false, sensitive = 0 } = claim;
-  const [p, q] = (claim.level ?? [1, 1]).map(BigInt), { levels } = claim;
-  if (m.kind === "unary" || m.kind === "subset") {
-    const shape = shapeOf(m);
-    if (notion === "dp") return excessesOfSets(shape, p, q);
-    // For any two answers, there is a report whose set contains the first but not the second.
-    if (levels) return pairRatios([[shape.high, shape.low]], listed(levels).map(([, , n, d]) => [0, 1, n, d]));
-    if (notion === "srlip") return sideChannelRatiosOfSets(shape, joint, attributes);
-    if (notion === "rldp") return robustRatiosOfSets(shape, bounds);
-    return posteriorsOfSets(shape, joint, sensitive);
-  }
-  if (notion === "dp") return m.kind === "dense" ? excesses(m, p, q) : productExcesses(m, p, q);
-  const columns = columnsOf(m);
-  if (levels) return pairRatios(columns, listed(levels));
-  if (notion === "srlip") return sideChannelRatios(columns, joint, attributes);
-  if (notion === "rldp") return robustRatios(columns, bounds, diagonal);
-  return posteriors(columns, joint, sensitive);
-}
+/** What each notion is, as in audit.js, but of listed reports and of sets. @type {Record<string, import("./audit.js").Notion>} */
+export const NOTIONS = {
+  dp: {
+    fields: "level delta", bounds: ["delta"],
+    requireSound(claim) {
+      if (claim.delta[0] >= claim.delta[1]) throw refuse(claim, "delta", "delta is less than 1");
+    },
+    units: (/** @type {Mechanism} */ { sets, factors = [] }) =>
+      (sets ? 0 : factors.reduce((all, f) => all + f.answers ** 2 * (5000 + (factors.length > 1 ? 2000 : 120) * Number(f.reports)), 0)),
+    // Convolving takes as long as there are different likelihoods.
+    counted: (/** @type {import("./mechanisms.js").Product} */ m) =>
+      (m.factors?.length > 1 ? 650 * sizeOf(m) * product(m.factors.map((f) => likelihoods(f).reduce((all, own) => all + own.length, 0))) : 0),
+    candidates(/** @type {Mechanism} */ { sets, factors = [] }, { level }) {
+      const [p, q] = (level ?? [1, 1]).map(BigInt);
+      if (sets) return excessesOfSets(sets, p, q);
+      return factors.length > 1 ? productExcesses(factors, p, q) : excesses(factors[0], p, q);
+    },
+  },
+  srlip: {
+    fields: "level prior attributes",
+    requireSound(claim, answers) {
+      if (product(claim.attributes) !== answers)
+        throw refuse(claim, "attributes", `the attributes' sizes must multiply to ${answers}, the number of answers`);
+    },
+    units(/** @type {Mechanism} */ m, /** @type {Required<Claim>} */ claim) {
+      if (m.sets) return workOfAveragesOfSets(m.sets, claim);
+      const { joint, attributes } = claim, cells = product(attributes.map((size) => size + 1));
+      return workOfAverages(/** @type {Listed} */ (m), joint.length, masses(joint), cells, joint.length * cells * 40);
+    },
+    candidates: ({ sets, columns }, { attributes }, joint) =>
+      (sets ? sideChannelRatiosOfSets(sets, joint, attributes) : sideChannelRatios(columns(), joint, attributes)),
+  },
+  rldp: {
+    fields: "level lower_bounds diagonal secret source", isOdds: true,
+    requireSound(claim, answers) {
+      for (const [s, row] of claim.lower_bounds.entries()) {
+        if (row.length * claim.lower_bounds.length !== answers)
+          throw refuse(claim, `lower_bounds[${s}]`, `the rows must be equally long and hold ${answers} bounds in all`);
+        const [scale, [own]] = scaledBounds([row]);
+        if (sum(own) > scale) throw refuse(claim, `lower_bounds[${s}]`, "the row's bounds on probabilities sum to more than 1");
+      }
+    },
+    units(/** @type {Mechanism} */ m, { lower_bounds: bounds }) {
+      const a = m.answers, secrets = bounds.length, words = wordsOf(bounds);
+      if (m.sets) return a * 300 * (3 + words) + secrets * 2000 + a * a * 40;
+      const listed = /** @type {Listed} */ (m), large = sizeOf(listed) + words;
+      return listing(listed) + a * 300 * large + Number(m.reports) * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 24 * large * large);
+    },
+    candidates: ({ sets, columns }, { lower_bounds: bounds, diagonal }) =>
+      (sets ? robustRatiosOfSets(sets, bounds) : robustRatios(columns(), bounds, diagonal)),
+  },
+  dpv: {
+    fields: "level prior sensitive", isChance: true,
+    units: (/** @type {Mechanism} */ m) => (m.sets ? 800 * m.answers * searchSteps(1) : workOfAverages(/** @type {Listed} */ (m), 2, 2 * m.answers)),
+    candidates: ({ sets, columns }, { sensitive }, joint) => (sets ? posteriorsOfSets(sets, joint, sensitive) : posteriors(columns(), joint, sensitive)),
+  },
+  "metric-ldp": {
+    fields: "level levels",
+    requireSound(claim, answers) {
+      const { levels } = /** @type {Required<Claim>} */ (claim);
+      if (levels.length !== answers) throw refuse(claim, "levels", `levels of pairs need ${answers} rows, one for each answer`);
+      for (const [x, row] of levels.entries()) {
+        const at = `levels[${x}]`;
+        if (row.length !== answers) throw refuse(claim, at, `every row of levels needs ${answers} columns`);
+        if (row[x]) throw refuse(claim, at, "an answer has no level against itself: give null");
+        if (row.some((one) => one && one[0] < one[1])) throw refuse(claim, at, "a level of a pair is null or a ratio p/q ≥ 1");
+      }
+      if (!levels.flat().some(Boolean)) throw refuse(claim, "levels", "without a level for any pair nothing is promised");
+    },
+    units: (/** @type {Mechanism} */ m, { levels }) => m.answers * m.answers * 3000
+      + (m.sets ? 0 : Number(m.reports) * (m.answers * 40 + levels.flat().filter(Boolean).length * 200) * sizeOf(/** @type {Listed} */ (m))),
+    candidates({ sets, columns }, { levels }) {
+      const pairs = listed(levels);
+      // For any two answers, there is a report whose set contains the first but not the second.
+      return sets ? pairRatios([[sets.high, sets.low]], pairs.map(([, , n, d]) => [0, 1, n, d])) : pairRatios(columns(), pairs);
+    },
+  },
+};
 
 /** Return [x, z, p, q] for every level p/q of an answer x against another z. @returns {[number, number, bigint, bigint][]} */
 const listed = (/** @type {([number, number] | null)[][]} */ levels) =>

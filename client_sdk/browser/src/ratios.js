@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The extreme ratios of every report's column for LDP and the notions on averages over secrets, for tables and for
- * products whose reports are listed. The formulas are those of frankly_protocol/audit/ratios.py and products.py. 0/0 is
- * not a ratio; comparisons by cross products skip it.
+ * The extreme ratios for LDP, from the tables of a mechanism's factors, and for the notions on averages over secrets, from every
+ * report's column. The formulas are those of frankly_protocol/audit/ratios.py and products.py. 0/0 is not a ratio; comparisons
+ * by cross products skip it.
  */
 
 import { rational, sum } from "./rational.js";
 
 /** @typedef {[bigint, bigint, boolean]} Candidate n, d (0: infinite), and true for P(y)/P(y|s) */
-/** @typedef {import("./mechanisms.js").Dense | import("./mechanisms.js").Product} Listed */
-
-/** The columns of tables, cached because every claim on a table needs them. @type {WeakMap<number[][], bigint[][]>} */
-const known = new WeakMap();
-
-/** Return the columns of a table, or of a product, the last part fastest. @returns {Iterable<bigint[]>} */
-export function columnsOf(/** @type {Listed} */ m) {
-  if (m.kind === "product") return m.columns();
-  const columns = known.get(m.weights) ?? m.weights[0].map((_, y) => m.weights.map((row) => BigInt(row[y])));
-  known.set(m.weights, columns);
-  return columns;
-}
 
 export const dot = (/** @type {bigint[]} */ column, /** @type {bigint[]} */ row) => {
   let total = 0n;
@@ -27,12 +15,17 @@ export const dot = (/** @type {bigint[]} */ column, /** @type {bigint[]} */ row)
   return total;
 };
 
-/** Yield max_x w_x / min_x w_x of each column; of a product only the worst report, which is worst in every factor. @returns {Generator<Candidate>} */
-export function* answerRatios(/** @type {Listed} */ m) {
-  if (m.kind === "product") return yield m.worst();
-  for (let y = 0; y < m.weights[0].length; y++) {
-    let high = m.weights[0][y], low = high;
-    for (const row of m.weights) {
+/** Yield max_x w_x / min_x w_x of the worst report, which is worst in every factor. @returns {Generator<Candidate>} */
+export function* answerRatios(/** @type {import("./mechanisms.js").Dense[]} */ factors) {
+  const worst = factors.map(({ weights }) => largest(tableRatios(weights)));
+  yield [worst.reduce((all, [n]) => all * n, 1n), worst.reduce((all, [, d]) => all * d, 1n), false];
+}
+
+/** @returns {Generator<Candidate>} */
+function* tableRatios(/** @type {number[][]} */ weights) {
+  for (let y = 0; y < weights[0].length; y++) {
+    let high = weights[0][y], low = high;
+    for (const row of weights) {
       if (row[y] > high) high = row[y];
       if (row[y] < low) low = row[y];
     }

@@ -9,29 +9,33 @@ import { gcd, sum } from "./rational.js";
 
 /**
  * @typedef {import("./ratios.js").Candidate} Candidate
- * @typedef {{answers: number, high: bigint, low: bigint, size: number | null, scale: bigint}} Shape
+ * @typedef {import("./audit.js").Claim} Claim
+ * @typedef {{answers: number, high: bigint, low: bigint, size: number | null, scale: bigint, spare: number}} Shape
+ *   spare: units for sorting an answer that a search leaves out
  * @typedef {[number, bigint, bigint]} Cell an answer, and its counts under two distributions
  */
 
-/** @returns {Shape} */
-export function shapeOf(/** @type {import("./mechanisms.js").Unary | import("./mechanisms.js").Subset} */ m) {
-  const D = 1n << BigInt(m.bits), a = m.answers;
-  let on, off, scale, size;
-  if (m.kind === "unary") {
-    const k = BigInt(m.keep), f = BigInt(m.flip);
-    [on, off, scale] = [k * (D - f), (D - k) * f, D * D];
-    size = f === 0n ? 1 : f === D ? a - 1 : null;
-  } else {
-    const i = BigInt(m.inside), d = BigInt(m.size);
-    [on, off, scale] = [i * (BigInt(a) - d), (D - i) * d, D * BigInt(a - 1)];
-    size = m.size;
-  }
-  if (on >= off) return { answers: a, high: on, low: off, size, scale };
-  return { answers: a, high: off, low: on, size: size === null ? null : a - size, scale };
+/**
+ * Return the shape of reports that are sets: `held` and `missed` are the weights of one that holds the true answer and of one that
+ * does not, `size` that of every set, null if they differ.
+ * @returns {Shape}
+ */
+export function shapeOf(
+  /** @type {number} */ answers, /** @type {bigint} */ held, /** @type {bigint} */ missed,
+  /** @type {bigint} */ scale, /** @type {number | null} */ size, /** @type {number} */ spare,
+) {
+  if (held >= missed) return { answers, high: held, low: missed, size, scale, spare };
+  return { answers, high: missed, low: held, size: size === null ? null : answers - size, scale, spare };
 }
 
 /** Return the step limit of this many searches together: a fixed part, and a part for each search. */
 export const searchSteps = (/** @type {number} */ searches) => 64 + 2 * searches;
+
+/** Return the units for averages over secrets, in conditions that fix each attribute or leave it free. */
+export function workOfAverages(/** @type {Shape} */ { answers, spare }, /** @type {Claim} */ { joint = [], attributes = [] }) {
+  const cells = attributes.reduce((all, size) => all * (size + 1), 1);
+  return 2 * (51200 * answers + joint.length * (2 * (800 * answers * 2 ** attributes.length + answers * cells * spare) + 8000 * cells));
+}
 
 /** The largest ratio so far, at which every further search begins (Dinkelbach). */
 export class Search {

@@ -43,9 +43,9 @@ export const isDrawn = (/** @type {Pick<Survey, "arms" | "blocks">} */ { arms, b
 /** Return what a report has beside the public answers: the arm that was drawn. @returns {Record<string, string>} */
 export const drawnArm = (/** @type {Pick<Survey, "arms" | "arm">} */ { arms, arm }) => (arms && arm ? { [arms.id]: arm } : {});
 
-/** Return the positions of the choices in the mechanism's form: as they are for a form, otherwise the row of the joint answer, with the last question fastest. */
+/** Return the truth as the mechanism reads it, from the positions of the choices: usually the row of the joint answer, with the last question fastest. */
 export const truthAt = (/** @type {Block} */ { mechanism, questions }, /** @type {number[]} */ positions) =>
-  (mechanism.kind === "agreement" ? positions : positions.reduce((row, x, i) => row * questions[i].choices.length + x, 0));
+  (mechanism.truthOf?.(positions) ?? positions.reduce((row, x, i) => row * questions[i].choices.length + x, 0));
 
 /** Throw ClockError unless the survey is open at `now`, with a tolerance of 10 minutes (step 6). */
 export function requireWindow(/** @type {Survey} */ { opens, closes, expires }, /** @type {number} */ now) {

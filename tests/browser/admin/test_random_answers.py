@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from frankly_analyst import Estimate, Estimates
 from frankly_design.estimate import estimate
-from frankly_design.estimate.decoder import shares
+from frankly_design.kinds.decoder import shares
 from frankly_protocol.documents import SurveyDocument
 from frankly_server.analysis.result import encode
 from frankly_server.store import ReportRow

@@ -24,7 +24,7 @@ from tests.reading import grade
 
 ENGLISH = strings("en")
 FITTED = """async ([payloads, symbols]) => {
-  const names = ["canonical", "documents", "fits"];
+  const names = ["canonical", "documents", "explained_kinds"];
   const [canonical, documents, {fitted}] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
   return Promise.all(payloads.map(async (text, i) => {
     const bytes = canonical.bytesOf(text), survey = await documents.readSurvey(bytes, await canonical.digestOf(bytes));
