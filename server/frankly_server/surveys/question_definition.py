@@ -33,6 +33,7 @@ from pydantic import (
 from frankly_server.surveys.anchors import AnchorDefinition
 from frankly_server.surveys.fields import LocalisedText, folded
 from frankly_server.surveys.lookalikes import code_points
+from frankly_server.surveys.question_types import SINGLE, TYPES
 
 
 def _short_form(schema: dict[str, Any]) -> None:
@@ -49,7 +50,6 @@ def _short_form(schema: dict[str, Any]) -> None:
 
 
 Role = Literal["no_answer", "not_applicable"]
-TYPES: Final = ("single", "yes-no", "scale", "number", "multi")
 _IDS: Final = {role: role.replace("_", "-") for role in ROLES}
 _PLACES: Final = {"no": 0, "yes": 1, "no_answer": 2, "not_applicable": 3}
 _WORDS: Final = {
@@ -341,33 +341,37 @@ def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
     Raises PydanticCustomError if a field is missing or does not fit the type.
     """
     question = dict(data)
-    kind = question.pop("type", None)
+    name = question.pop("type", None)
     ranges = question.pop("ranges", None)
+    given = {"ranges": ranges is not None, "boxes": "boxes" in question}
     # A file may omit the type if the other keys determine it.
-    kind = kind or (
-        "number" if ranges is not None else "multi" if "boxes" in question else "single"
+    name = name or next(
+        (one.name for one in TYPES.values() if given.get(one.given_by)), SINGLE.name
     )
-    if kind not in TYPES:
+    if name not in TYPES:
         raise custom(Problem.DEFINITION_INVALID, f"type is one of {', '.join(TYPES)}")
-    if (ranges is not None) != (kind == "number") or ("boxes" in question) != (kind == "multi"):
+    type_ = TYPES[name]
+    if any(is_given != (field == type_.given_by) for field, is_given in given.items()):
         raise custom(
             Problem.DEFINITION_INVALID,
             "ranges belong to the type number, which needs them, and boxes to the type multi",
         )
     languages = tuple(question["text"]) if isinstance(question.get("text"), Mapping) else ()
-    if kind == "number":
+    if type_.has_ranges:
         question["choices"] = _of_ranges(ranges, languages)
-    if kind in ("yes-no", "multi") and "choices" not in question:
-        question["choices"] = [{"id": name, "label": _label(name, languages)} for name in (NO, YES)]
+    if type_.begins and "choices" not in question:
+        question["choices"] = [
+            {"id": choice, "label": _label(choice, languages)} for choice in type_.begins
+        ]
     _move_scores(question)
-    if kind == "scale":
+    if type_.is_scale:
         _require_scores(question.get("choices"))
-    listed = "boxes" if kind == "multi" else "choices"
+    listed = type_.listed
     for role in ROLES:
-        given = question.pop(role, None)
+        stated = question.pop(role, None)
         # A value that is not a list is left unchanged, and refused later.
-        if given not in (None, False, "false") and isinstance(question.get(listed), list | tuple):
-            label = given if isinstance(given, Mapping) else _label(role, languages)
+        if stated not in (None, False, "false") and isinstance(question.get(listed), list | tuple):
+            label = stated if isinstance(stated, Mapping) else _label(role, languages)
             question[listed] = [*question[listed], {"id": _IDS[role], "label": label, "role": role}]
     return question
 

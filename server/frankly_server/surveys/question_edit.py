@@ -9,9 +9,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.surveys.editing import Draft, questions_of
+from frankly_server.surveys.question_types import SINGLE, TYPES, QuestionType
 
-KINDS: Final = ("yes-no", "single", "multi", "scale", "number")
-"""Ways in which a question is answered; a stored yes-or-no question is of the kind single."""
 PLACES: Final = ("form", "block", "public", "item")
 """Where a question is in a draft: in the form, in a block, among the public ones, or the item."""
 WANTED: Final = ("shares", "mean", "distribution", "contrast")
@@ -41,18 +40,17 @@ class ChoiceRow:
 class QuestionEdit:
     """A question as entered on the page.
 
-    text : by language; further languages may be empty. kind : of
-    KINDS. place : of PLACES. roles : roles of choices that are offered. span : first and last number
-    of a new scale, ("", "") for none. after : id of the question or box whose answer decides whether
-    this one is asked, "" if everybody is asked; after_choices : after these choices of it, as
-    "question/choice". wanted : "" for the usual figure: the mean of a scale, otherwise the shares.
-    known_source : where the known counts of its choices are published. repeats : id of the question that
-    this one asks again, "" for none.
+    text : by language; further languages may be empty. type : how it is answered. place : of PLACES.
+    roles : roles of choices that are offered. span : first and last number of a new scale, ("", "") for
+    none. after : id of the question or box whose answer decides whether this one is asked, "" if everybody
+    is asked; after_choices : after these choices of it, as "question/choice". wanted : "" for the usual
+    figure: the mean of a scale, otherwise the shares. known_source : where the known counts of its choices
+    are published. repeats : id of the question that this one asks again, "" for none.
     """
 
     id: str
     text: Mapping[str, str]
-    kind: str
+    type: QuestionType
     place: str
     rows: tuple[ChoiceRow, ...]
     roles: frozenset[str] = frozenset()
@@ -106,23 +104,22 @@ def _where(draft: Draft, question_id: str) -> tuple[int, str]:
     raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
 
 
-def kind_of(question: Draft) -> str:
-    """Return the kind of a stored question, one of KINDS except yes-no."""
-    if question.get("boxes"):
-        return "multi"
-    for kind, field in (("number", "from"), ("scale", "score")):
-        if any(field in choice for choice in question["choices"]):
-            return kind
-    return "single"
+def type_of(question: Draft) -> QuestionType:
+    """Return the type of a stored question; one of yes or no has become one of single choices."""
+    if list_name(question) == "boxes":
+        return next(one for one in TYPES.values() if one.has_boxes)
+    numbered = (one for one in reversed(TYPES.values()) if one.number)
+    choices = question["choices"]
+    return next((one for one in numbered if any(one.number in c for c in choices)), SINGLE)
 
 
 def edit_of(draft: Draft, question_id: str) -> QuestionEdit:
     """Return the edit that changes nothing of a question. Raises InvalidInput(not_found)."""
     question = question_of(draft, question_id)
-    kind, rule = kind_of(question), question.get("ask_if")
+    type_, rule = type_of(question), question.get("ask_if")
     listed = question[list_name(question)]
     # The expected counts of a question with boxes are those of no and yes, not of the boxes.
-    expected = None if kind == "multi" else question.get("expected")
+    expected = None if type_.has_boxes else question.get("expected")
     anchor = question.get("anchor", {})
     counts = anchor.get("counts")
     contrast, place = question.get("contrast"), place_of(draft, question_id)
@@ -130,7 +127,7 @@ def edit_of(draft: Draft, question_id: str) -> QuestionEdit:
     return QuestionEdit(
         question["id"],
         question["text"],
-        kind,
+        type_,
         place,
         tuple(
             ChoiceRow(

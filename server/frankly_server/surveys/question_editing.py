@@ -8,7 +8,7 @@ from typing import Final
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_protocol.questions import NO, NOT_APPLICABLE, ROLES, YES
+from frankly_protocol.questions import NOT_APPLICABLE, ROLES
 from pydantic_core import PydanticCustomError
 
 from frankly_server.surveys.editing import (
@@ -27,6 +27,7 @@ from frankly_server.surveys.question_edit import (
     list_name,
     question_of,
 )
+from frankly_server.surveys.question_types import SINGLE
 
 MAX_ROWS: Final = 100
 """Largest number of choices that the page shows as rows; a file may have more."""
@@ -143,7 +144,7 @@ def _require_used(edit: QuestionEdit, before: QuestionEdit | None, draft: Draft)
 
     A field may stay as it was in the draft: the choice that made it count is being changed.
     """
-    stored = before or QuestionEdit("", {}, "", "", ())
+    stored = before or QuestionEdit("", {}, SINGLE, "", ())
     _require_rule(edit, stored)
     _require_kind(edit, stored)
     if edit.place != "form":
@@ -158,17 +159,17 @@ def _require_used(edit: QuestionEdit, before: QuestionEdit | None, draft: Draft)
 
 def _require_kind(edit: QuestionEdit, stored: QuestionEdit) -> None:
     """Raise InvalidInput(definition_invalid) for a kind that the question's place does not have."""
-    if edit.kind == "multi" and edit.place != "form":
+    if edit.type.has_boxes and edit.place != "form":
         raise _invalid(
             "boxes are protected together with other questions only: choose that", "place"
         )
-    if edit.place == "public" and (edit.kind not in ("yes-no", "single") or edit.roles):
+    if edit.place == "public" and (not edit.type.is_plain or edit.roles):
         raise _invalid(
             "a public question has plain choices, such as “Under 40” and “40 or older”: choose “One of "
             "several choices”, without “Prefer not to say” and “Does not apply”",
             "kind",
         )
-    if edit.place == "item" and edit.kind not in ("single", stored.kind):
+    if edit.place == "item" and edit.type not in (SINGLE, stored.type):
         raise _invalid("an item that shows who reads has choices of which one is chosen", "kind")
 
 
@@ -197,9 +198,9 @@ def _require_used_cells(edit: QuestionEdit, stored: QuestionEdit, draft: Draft) 
     for i, row in enumerate(edit.rows):
         known = rows.get(row.was, ChoiceRow("", "", {}))
         unused = {
-            "number": edit.kind not in ("scale", "number") or row.was in roles,
+            "number": not edit.type.number or row.was in roles,
             "contrast": edit.place != "form" or edit.wanted != "contrast",
-            "expected": edit.place != "form" or edit.kind == "multi",
+            "expected": edit.place != "form" or edit.type.has_boxes,
             "known": not _can_be_known(edit),
         }
         use = {
@@ -249,7 +250,7 @@ def _roles(edit: QuestionEdit, draft: Draft) -> dict[str, str]:
 
 
 def _is_kept(edit: QuestionEdit, row: ChoiceRow) -> bool:
-    return any(row.labels.values()) or bool(edit.kind == "number" and row.number)
+    return any(row.labels.values()) or bool(edit.type.has_ranges and row.number)
 
 
 def _filled(text: Mapping[str, str], languages: Sequence[str]) -> dict[str, str]:
@@ -281,7 +282,7 @@ def _kept(edit: QuestionEdit, question: Draft, languages: Sequence[str]) -> list
         choice = copy.deepcopy(known.get(row.was, {})) | {"id": name}
         choice["label"] = _filled(row.labels, languages)
         kept.append(_Kept(place, row, choice | ({"role": role} if role else {})))
-    return _with_ranges(kept, question, languages) if edit.kind == "number" else kept
+    return _with_ranges(kept, question, languages) if edit.type.has_ranges else kept
 
 
 def _usual_rows(
@@ -289,12 +290,12 @@ def _usual_rows(
 ) -> list[ChoiceRow]:
     """Return the rows that a yes-or-no question or a new scale begins with."""
     first, last = edit.span
-    if (first or last) and (edit.kind != "scale" or answers):
+    if (first or last) and (not edit.type.is_scale or answers):
         raise _invalid(
             "this counts only for a scale whose rows are empty: clear it, or the rows",
             "span_from" if first else "span_to",
         )
-    if edit.kind == "yes-no":
+    if edit.type.begins and not edit.type.has_boxes:
         if answers:
             row = next(i for i, one in enumerate(edit.rows) if _is_kept(edit, one))
             raise _invalid(
@@ -302,7 +303,7 @@ def _usual_rows(
                 "several choices”",
                 f"label-{languages[0]}[{row}]",
             )
-        return [ChoiceRow("", name, usual_label(name, languages)) for name in (NO, YES)]
+        return [ChoiceRow("", name, usual_label(name, languages)) for name in edit.type.begins]
     if not first and not last:
         return []
     for name, text in (("span_from", first), ("span_to", last)):
@@ -366,10 +367,10 @@ def _set_numbers(edit: QuestionEdit, kept: Sequence[_Kept]) -> None:
     for one in kept:
         one.choice.pop("from", None)
         one.choice.pop("score", None)
-    if edit.kind == "number":
+    if edit.type.has_ranges:
         for one in numbered:
             one.choice["from"] = one.row.number
-    if edit.kind != "scale":
+    if not edit.type.is_scale:
         return
     is_numbered = any(one.row.number for one in numbered)
     for n, one in enumerate(numbered, 1):
@@ -384,19 +385,19 @@ def _set_choices(
 ) -> None:
     """Set choices or boxes."""
     _set_numbers(edit, kept)
-    if edit.kind == "multi" and not any("role" not in one.choice for one in kept):
+    if edit.type.has_boxes and not any("role" not in one.choice for one in kept):
         raise _invalid("write a text for each box", f"label-{languages[0]}[0]")
     was_multi, listed = bool(question.get("boxes")), [one.choice for one in kept]
-    if edit.kind != "multi":
+    if not edit.type.has_boxes:
         question.pop("boxes", None)
         question["choices"] = listed
     else:
         question["boxes"] = listed
         if not was_multi:
             question["choices"] = [
-                {"id": name, "label": usual_label(name, languages)} for name in (NO, YES)
+                {"id": name, "label": usual_label(name, languages)} for name in edit.type.begins
             ]
-    if was_multi != (edit.kind == "multi"):
+    if was_multi != edit.type.has_boxes:
         question.pop("expected", None)
     if "answer" in question:
         question["answer"] = _asked_for([one.row for one in kept], listed)
@@ -408,12 +409,12 @@ def _set_figures(question: Draft, edit: QuestionEdit, kept: Sequence[_Kept]) -> 
         for field in ("wanted", "contrast", "importance", "expected", "scores"):
             question.pop(field, None)
         return
-    is_new_scale = edit.kind == "scale" and "wanted" not in question
+    is_new_scale = edit.type.is_scale and "wanted" not in question
     usual = "mean" if is_new_scale and not edit.repeats else "shares"
     question["wanted"] = edit.wanted or usual
     question["importance"] = edit.importance or "1"
     lists = ["contrast"] if question["wanted"] == "contrast" else []
-    if edit.kind != "multi":
+    if not edit.type.has_boxes:
         lists.append("expected")
     if question["wanted"] != "contrast":
         question.pop("contrast", None)
@@ -429,7 +430,7 @@ def _set_figures(question: Draft, edit: QuestionEdit, kept: Sequence[_Kept]) -> 
 
 
 def _can_be_known(edit: QuestionEdit) -> bool:
-    return edit.place in ("form", "block") and edit.kind != "multi"
+    return edit.place in ("form", "block") and not edit.type.has_boxes
 
 
 def _set_anchor(
@@ -463,7 +464,7 @@ def _is_repeated(edit: QuestionEdit, before: QuestionEdit | None) -> bool:
 
     Raises InvalidInput(definition_invalid) if that is chosen where it counts for nothing.
     """
-    if edit.place == "form" and edit.kind != "multi":
+    if edit.place == "form" and not edit.type.has_boxes:
         return bool(edit.repeats)
     if edit.repeats not in ("", "" if before is None else before.repeats):
         raise _invalid(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from frankly_server.surveys.editing import Draft
 from frankly_server.surveys.question_edit import ChoiceRow, QuestionEdit, edit_of
 from frankly_server.surveys.question_editing import new_id, with_question
+from frankly_server.surveys.question_types import TYPES
 
 
 def add_question(
@@ -17,7 +18,7 @@ def add_question(
     edit = QuestionEdit(
         new_id(draft, text),
         {first: text},
-        "scale" if wanted == "mean" else "single",
+        TYPES["scale" if wanted == "mean" else "single"],
         "public" if public else own,
         tuple(ChoiceRow("", "", {first: label}) for label in choices),
         wanted=wanted,

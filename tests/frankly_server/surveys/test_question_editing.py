@@ -25,6 +25,7 @@ from frankly_server.surveys.question_editing import (
     new_id,
     with_question,
 )
+from frankly_server.surveys.question_types import SINGLE
 from frankly_server.surveys.translating import untranslated, with_languages
 
 from tests.frankly_server.surveys.drafts import add_question, rows_of
@@ -338,7 +339,7 @@ def with_known(place: str = "form") -> Draft:
     draft = draft_of(FORM)
     labels = {"No": "5", "Once": "0", "Often": "7"}
     rows = tuple(ChoiceRow("", "", {"en": label}, known=n) for label, n in labels.items())
-    new = QuestionEdit("moved", {"en": "Moved?"}, "single", place, rows, known_source="Registry")
+    new = QuestionEdit("moved", {"en": "Moved?"}, SINGLE, place, rows, known_source="Registry")
     return dict(loads(parse_value(with_question(draft, new)).to_json()))
 
 
@@ -525,7 +526,7 @@ def test_numbers_that_contradict_asking_again_are_refused() -> None:
 @pytest.mark.parametrize("place", ["block", "public"])
 def test_a_question_that_leaves_the_form_asks_nothing_again(place: str) -> None:
     draft = with_repeated()
-    plain = replace(edit_of(draft, "smokes-2"), place=place, kind="single")
+    plain = replace(edit_of(draft, "smokes-2"), place=place, type=SINGLE)
     moved = with_question(draft, replace(plain, rows=without_scores(plain.rows)), "smokes-2")
     assert "anchor" not in question_of(moved, "smokes-2")
     parse_value(moved)

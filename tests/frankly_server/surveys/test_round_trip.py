@@ -12,6 +12,7 @@ from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.editing import questions_of
 from frankly_server.surveys.question_edit import edit_of
 from frankly_server.surveys.question_editing import move_question, with_question
+from frankly_server.surveys.question_types import SINGLE
 from frankly_server.surveys.translating import texts_of, with_languages, with_translations
 
 from tests.frankly_server.surveys.random_files import random_file
@@ -26,7 +27,7 @@ def test_nothing_of_500_files_is_lost(full: bool) -> None:
         draft = loads(definition.to_json())
         for question in questions_of(draft):
             edit = edit_of(draft, question["id"])
-            kinds.add((edit.place, edit.kind))
+            kinds.add((edit.place, edit.type.name))
     # All kinds in all places that can have them.
     assert Counter(place for place, _ in kinds) == {"form": 4, "block": 3, "public": 1, "item": 1}
 
@@ -48,7 +49,7 @@ def require_the_same(definition: SurveyDefinition) -> None:
             assert move_question(there, question["id"], -1) == draft
 
 
-LOST = ("kind", "roles", "after", "wanted", "importance", "number", "contrast", "expected", "known")
+LOST = ("type", "roles", "after", "wanted", "importance", "number", "contrast", "expected", "known")
 
 
 @pytest.mark.parametrize("lost", [*LOST, "known_source", "repeats"])
@@ -60,7 +61,7 @@ def test_a_field_that_the_form_forgets_is_found(lost: str) -> None:
         draft = loads(definition.to_json())
         for question in questions_of(draft):
             edit = edit_of(draft, question["id"])
-            usual: dict[str, Any] = {"kind": "single", "roles": frozenset(), "wanted": "shares"}
+            usual: dict[str, Any] = {"type": SINGLE, "roles": frozenset(), "wanted": "shares"}
             change: dict[str, Any] = {lost: usual.get(lost, "")}
             if lost in ("number", "contrast", "expected", "known"):
                 change = {"rows": tuple(replace(row, **change) for row in edit.rows)}

@@ -15,7 +15,6 @@ from frankly_protocol.questions import ROLES
 from frankly_server.services import Services
 from frankly_server.surveys.editing import Draft, questions_of
 from frankly_server.surveys.question_edit import (
-    KINDS,
     PLACES,
     WANTED,
     ChoiceRow,
@@ -35,6 +34,7 @@ from frankly_server.surveys.question_editing import (
     places_of,
     with_question,
 )
+from frankly_server.surveys.question_types import TYPES
 from frankly_server.web import reading
 from frankly_server.web.admin.forms import by_key, choice, field, require_only, takes, ticked
 from frankly_server.web.admin.pages import attempt
@@ -199,6 +199,7 @@ def _form_values(
         "editing": question_id or "",
         "question": question,
         "edit": edit,
+        "types": TYPES.values(),
         "rows": [*rows, *[blank] * _EMPTY_ROWS],
         "roles": {one["id"]: one["role"] for one in listed if "role" in one},
         "stored": stored,
@@ -221,7 +222,7 @@ def _page(
 
 def _new_edit(draft: Draft) -> QuestionEdit:
     place = "form" if "form" in draft or not draft.get("blocks") else "block"
-    return QuestionEdit("", {}, "yes-no", place, ())
+    return QuestionEdit("", {}, TYPES["yes-no"], place, ())
 
 
 def _entered(survey: OpenedSurvey, question_id: str | None) -> QuestionEdit:
@@ -237,7 +238,7 @@ def _entered(survey: OpenedSurvey, question_id: str | None) -> QuestionEdit:
     return QuestionEdit(
         text("id", stored.id),
         {tag: text(f"text-{tag}", "") for tag in languages},
-        text("kind", stored.kind),
+        TYPES.get(text("kind", stored.type.name), stored.type),
         stored.place if is_item or form.get("place") not in PLACES else form["place"],
         tuple(_rows(languages, {row.was: row for row in stored.rows})),
         stored.roles if is_item else frozenset(role for role in ROLES if form.get(role)),
@@ -283,7 +284,7 @@ def _checked(survey: OpenedSurvey, question_id: str | None) -> QuestionEdit:
     draft, languages = survey.draft, survey.definition.languages
     edit = _entered(survey, question_id)
     if question_id is None or "answer" not in question_of(draft, question_id):
-        choice("kind", KINDS)
+        choice("kind", list(TYPES))
         choice("place", PLACES[:3])
         choice("wanted", WANTED, "")
         for role in ROLES:
