@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 from frankly_design.engine import DesignRequest
-from frankly_design.engine.kinds import rows_of
-from frankly_design.estimate.decoder import decoder, shares
+from frankly_design.kinds.registry import kind_of
 from frankly_design.notions.cones import Cone
 from frankly_design.notions.prior import Prior
 from frankly_design.notions.promises import no_violation, pairs, promise
@@ -156,10 +155,8 @@ def exact_variance(
     mechanism: DenseMechanism | ProductMechanism, prior: tuple[int, ...], truth: tuple[int, ...]
 ) -> float:
     """Return Σ_x E[d_x²] − q_x², computed from the decoder's exact rows with rationals."""
-    rows = [
-        row for row in decoder(mechanism, shares(mechanism.answers), prior).rows if row is not None
-    ]
-    weights = rows_of(mechanism)
+    rows = [row for row in kind_of(mechanism).share_rows(prior) if row is not None]
+    weights = kind_of(mechanism).rows
     assert weights is not None
     assert len(rows) == mechanism.answers
     q = [Fraction(n, sum(truth)) for n in truth]

@@ -6,16 +6,14 @@ report are unbiased: given answer x, their mean is column x of the targets W. So
 at n = 1 and truth q is c·q − |Wq|² with c_x = E[|d|²|x] (docs/maths/variance.md, claim 13).
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import Mechanism
 
-from frankly_design.engine import kinds
-from frankly_design.families.sets import target_variances
+from frankly_design.kinds.registry import kind_of
 from frankly_design.notions.truths import Truths
 from frankly_design.numeric.arrays import FloatArray
 
@@ -23,8 +21,6 @@ from frankly_design.numeric.arrays import FloatArray
 _RANK_TOLERANCE = 1e-11
 # A target is estimable if the scores reproduce it to this relative error.
 _BIAS_TOLERANCE = 1e-6
-# The table of a product is built, to compute variances, only up to this many entries.
-_MAX_CELLS = 1 << 20
 
 
 def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: FloatArray) -> float:
@@ -36,8 +32,9 @@ def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: Fl
 
     Returns inf if some share cannot be estimated, nan if the table is too large to build.
     """
-    if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
-        return math.fsum(target_variances(mechanism, truth, None))
+    known = kind_of(mechanism).variance_at(truth)
+    if known is not None:
+        return known
     squares = mean_squares(mechanism, decoder_prior)
     return float("inf") if squares is None else float(squares.sum(axis=0) @ truth - truth @ truth)
 
@@ -55,12 +52,7 @@ def mean_squares(
     to build.
     """
     prior = np.array(decoder_prior, dtype=np.float64)
-    factors = [(rows, prior) for rows in [kinds.rows_of(mechanism)] if rows is not None]
-    if (
-        isinstance(mechanism, ProductMechanism)
-        and mechanism.reports * mechanism.answers <= _MAX_CELLS
-    ):
-        factors = _factors(mechanism, prior)
+    factors = kind_of(mechanism).tables(prior)
     if not factors:
         return np.full(
             (mechanism.answers if targets is None else len(targets), mechanism.answers), np.nan
@@ -123,7 +115,7 @@ def _decoder(Q: FloatArray, prior: FloatArray) -> FloatArray:
     It is unbiased for every estimable target. D₀ is the diagonal of the reports' probabilities
     under the prior, or under equal shares if the prior leaves some report without mass.
     """
-    # `estimate.decoder` makes the same choice, so these are the variances of published estimates.
+    # `kinds.decoder` makes the same choice, so these are the variances of published estimates.
     masses = prior @ Q
     weighted = Q / (masses if np.all(masses > 0) else Q.sum(axis=0))
     gram = weighted @ Q.T
@@ -136,14 +128,3 @@ def _decoder(Q: FloatArray, prior: FloatArray) -> FloatArray:
 
 def _kron(left: FloatArray, right: FloatArray) -> FloatArray:
     return np.asarray(np.kron(left, right), dtype=np.float64)
-
-
-def _factors(mechanism: ProductMechanism, prior: FloatArray) -> list[tuple[kinds.Rows, FloatArray]]:
-    """Return (table, margin of the prior) per factor; the decoder of a product is a product."""
-    # Answers of a product are row-major over its factors.
-    counts = prior.reshape([factor.answers for factor in mechanism.factors])
-    axes = range(counts.ndim)
-    return [
-        (factor.weights, counts.sum(axis=tuple(i for i in axes if i != j)))
-        for j, factor in enumerate(mechanism.factors)
-    ]

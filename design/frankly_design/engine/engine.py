@@ -15,18 +15,20 @@ from typing import Final
 import numpy as np
 from frankly_protocol.audit import ceiling
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
-from frankly_design.engine import kinds
 from frankly_design.engine.decoded import at_truths
+from frankly_design.engine.measured import estimable_in_words
 from frankly_design.engine.request import MECHANISMS, DesignRequest, check, long_list_error
 from frankly_design.engine.result import DesignResult, FrontierPoint
 from frankly_design.families import FAMILIES, Built, FamilyRequest, best_point, variance_at
 from frankly_design.families.sets import ldp_subsets
-from frankly_design.notions.cones import Cone
+from frankly_design.kinds.kind import Kind
+from frankly_design.kinds.registry import kind_of
+from frankly_design.notions.cones import Cone, have_cone
 from frankly_design.notions.interior import interior_table
 from frankly_design.notions.prior import Prior
 from frankly_design.numeric import rational
@@ -61,7 +63,7 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
     mechanism_not_certified.
     """
     prior, shares = request.prior, request.prior.shares
-    if any(claim.notion == "dp" for claim in request.claims):
+    if not have_cone(request.claims):
         raise InvalidInput(
             Problem.UNSUPPORTED,
             "a frontier is computed under the other notions, such as ldp",
@@ -109,7 +111,7 @@ def design(request: DesignRequest) -> DesignResult:
         built = FAMILIES[request.mechanism](_family_request(request))  # (1)
         return _design_of(request, built, None)
     # (ε, δ)-DP couples reports, so it is not a cone of columns and has no rays.
-    if any(claim.notion == "dp" for claim in request.claims):
+    if not have_cone(request.claims):
         return _design_of(request, _binary_mechanism(request), None)
     cone = Cone.of(request.claims, request.prior.answers)
     if cone.admits_identity():
@@ -251,8 +253,9 @@ def _design_of(
     # A family may send answers unchanged too, so the check looks at the mechanism.
     if mechanism.sends_unchanged:
         _require_identity_accepted(request)
-    rank = kinds.rank_of(mechanism)
-    estimable = kinds.estimable_of(mechanism, rank)
+    kind = kind_of(mechanism)
+    rank = kind.rank
+    estimable = estimable_in_words(mechanism, rank)
     if rank < mechanism.answers and not request.accept_unidentifiable:
         raise InvalidInput(
             Problem.NOT_IDENTIFIABLE,
@@ -260,7 +263,7 @@ def _design_of(
             "mechanism" if request.mechanism in FAMILIES else "objective",
         )
     identity = mechanism.sends_unchanged
-    figures, of_targets, variance, left_out = _figures(request, mechanism)
+    figures, of_targets, variance, left_out = _figures(request, kind)
     parameters = built.parameters
     if request.truths is not None:
         at_truth = at_truths(
@@ -308,7 +311,7 @@ def _design_of(
 
 
 def _figures(
-    request: DesignRequest, mechanism: Mechanism
+    request: DesignRequest, kind: Kind
 ) -> tuple[dict[str, float], tuple[float, ...], float, tuple[str, ...]]:
     """Return (values of the objectives, variance of each target, total variance of the shares).
 
@@ -317,11 +320,11 @@ def _figures(
     poll = no_poll if request.objective != "variance" else request.limits.require_time
     left_out: tuple[str, ...] = ()
     try:
-        information, hamming = kinds.information_and_hamming(mechanism, request.prior, poll)
+        information, hamming = kind.information_and_hamming(request.prior, poll)
     except TimeExceeded:
         information = hamming = math.nan
         left_out = ("information", "normalised_information")
-    of_targets = tuple(kinds.variances(mechanism, request.prior, request.targets))
+    of_targets = tuple(kind.variances(request.prior, request.targets))
     figures = {
         "variance": max(of_targets) if request.criterion == "worst" else math.fsum(of_targets),
         "information": information,
@@ -331,7 +334,7 @@ def _figures(
         return figures, of_targets, math.fsum(of_targets), left_out
     if request.limits.overdue():
         return figures, of_targets, math.nan, (*left_out, "variance")
-    of_shares = kinds.variances(mechanism, request.prior, None)
+    of_shares = kind.variances(request.prior, None)
     return figures, of_targets, math.fsum(of_shares), left_out
 
 

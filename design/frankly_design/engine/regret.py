@@ -18,7 +18,7 @@ from frankly_protocol.mechanisms import Mechanism
 
 from frankly_design.engine.decoded import total_variance
 from frankly_design.families import FAMILIES, FamilyRequest
-from frankly_design.notions.cones import Cone
+from frankly_design.notions.cones import Cone, have_cone
 from frankly_design.notions.interior import interior_table
 from frankly_design.notions.prior import Prior
 from frankly_design.optimum import solver
@@ -136,11 +136,7 @@ def _optimum(claims: tuple[Claim, ...], even: Prior, limits: Limits) -> Mechanis
     There is none under dp, which has no cone, or if the raw answer already satisfies the claims.
     """
     cone = Cone.of(claims, even.answers)
-    if (
-        any(claim.notion == "dp" for claim in claims)
-        or cone.admits_identity()
-        or not cone.is_small()
-    ):
+    if not have_cone(claims) or cone.admits_identity() or not cone.is_small():
         return None
     # This search may use the time reserved for finishing, because the main search is over.
     late = limits.overdue

@@ -11,6 +11,7 @@ from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
 from frankly_design.families import FAMILIES, Explicit, is_open
+from frankly_design.notions.cones import have_cone
 from frankly_design.notions.prior import Prior
 from frankly_design.notions.truths import Truths
 from frankly_design.numeric import rational
@@ -165,7 +166,7 @@ def _refusals_of_goals(request: DesignRequest) -> list[_Refusal]:
             "variance_cap",
         ),
         (
-            has_truths and (not is_optimum or any(c.notion == "dp" for c in request.claims)),
+            has_truths and (not is_optimum or not have_cone(request.claims)),
             Problem.UNSUPPORTED,
             "truths need an optimum, under a notion other than dp: ask for the mechanism optimal",
             "truths",

@@ -8,6 +8,7 @@ from typing import Any
 from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 
+from frankly_design.kinds.dense import table_of
 from frankly_design.notions.cones import Level
 
 
@@ -71,9 +72,10 @@ class DesignResult:
     @property
     def table(self) -> DenseMechanism:
         """The mechanism as a table. Raises TypeError for other kinds."""
-        if not isinstance(self.mechanism, DenseMechanism):
+        table = table_of(self.mechanism)
+        if table is None:
             raise TypeError(f"the kind is {self.mechanism.kind}")
-        return self.mechanism
+        return table
 
     @property
     def level(self) -> Level:

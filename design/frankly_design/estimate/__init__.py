@@ -6,9 +6,9 @@ fixed matrix, computed exactly from the published integer weights, so estimates 
 number of reports. The computing time grows at most with the number of distinct reports.
 """
 
-from frankly_design.estimate.decoder import Decoder
 from frankly_design.estimate.estimator import Estimate, estimate
-from frankly_design.estimate.joint import Joint
-from frankly_design.estimate.sets import SetCounts
+from frankly_design.kinds.decoder import Decoder
+from frankly_design.kinds.joint import Joint
+from frankly_design.kinds.set_counts import SetCounts
 
 __all__ = ["Decoder", "Estimate", "Joint", "SetCounts", "estimate"]

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from frankly_design.estimate.scores import Score, ScoreLaw
+from frankly_design.kinds.scores import Score, ScoreLaw
 from frankly_design.numeric.arrays import FloatArray
 
 Ends = tuple[float, float]

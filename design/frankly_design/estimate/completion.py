@@ -16,8 +16,8 @@ from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_design.estimate.chernoff import Ends
 from frankly_design.estimate.intervals import Variance, score
 from frankly_design.estimate.margins import normal_quantile
+from frankly_design.kinds.parts import chance_shown
 from frankly_design.numeric.lazy import special
-from frankly_design.tables.parts import chance_shown
 
 LEAST_EXPECTED: Final = 5
 """Cells with fewer expected reports are left out of the test, because χ² is too far from its law

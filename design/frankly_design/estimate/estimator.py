@@ -6,24 +6,15 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
-
-from frankly_design.estimate.decoder import Targets, decoder, factor_decoders, shares
-from frankly_design.estimate.evidence import Evidence, TableEvidence
 from frankly_design.estimate.figures import Figures
-from frankly_design.estimate.inputs import (
-    Checked,
-    Tally,
-    checked_counts,
-    checked_population,
-    checked_prior,
-    checked_targets,
-)
-from frankly_design.estimate.joint import Joint, JointEvidence, Source
+from frankly_design.estimate.inputs import checked_population, checked_prior, checked_targets
 from frankly_design.estimate.margins import METHODS, Margins, Pairs, Values, require_level
 from frankly_design.estimate.poisoning import Poisoning, checked_beta
-from frankly_design.estimate.products import ProductEvidence
-from frankly_design.estimate.sets import SetCounts, SetEvidence
+from frankly_design.kinds.decoder import Targets, shares
+from frankly_design.kinds.evidence import Evidence
+from frankly_design.kinds.joint import Source
+from frankly_design.kinds.kind import Checked, Tally
+from frankly_design.kinds.registry import estimable_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,37 +149,20 @@ def checked_evidence(
     mechanism: Source, counts: Tally, targets: Targets, design_prior: Sequence[int] | None
 ) -> Evidence:
     """Return the evidence about the targets from counts. Raises the errors of `estimate`."""
-    tally = checked_counts(mechanism, counts)
+    source = estimable_of(mechanism)
+    tally = source.checked(counts)
     prior = None if design_prior is None else checked_prior(mechanism, design_prior)
-    return evidence_of(mechanism, tally, targets, prior)
+    return source.evidence(tally, targets, prior)
 
 
 def evidence_of(
     mechanism: Source, tally: Checked, targets: Targets, prior: tuple[int, ...] | None
 ) -> Evidence:
     """Return the evidence about the targets from checked counts, for any kind of mechanism."""
-    # `checked_counts` has matched the counts to the mechanism; the assertions are only for mypy.
-    if isinstance(mechanism, Joint):
-        assert isinstance(tally, dict)  # noqa: S101 - checked_counts
-        return JointEvidence(mechanism, targets, tally, prior)
-    if isinstance(mechanism, DenseMechanism | ProductMechanism):
-        assert isinstance(tally, list)  # noqa: S101 - checked_counts
-        # Shares of a product of full rank need no solve on the joint table: the factors suffice.
-        if isinstance(mechanism, ProductMechanism) and targets is shares(mechanism.answers):
-            decoders = factor_decoders(mechanism, prior)
-            if decoders is not None:
-                return ProductEvidence(mechanism, decoders, tally)
-        return TableEvidence(decoder(mechanism, targets, prior), tally)
-    assert isinstance(tally, SetCounts)  # noqa: S101 - checked_counts
-    return SetEvidence(mechanism, targets, tally)
+    return estimable_of(mechanism).evidence(tally, targets, prior)
 
 
 def nothing_yet(mechanism: Source, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:
     """Return the evidence of zero reports, for figures of the mechanism itself (planning)."""
-    if isinstance(mechanism, Joint):
-        return evidence_of(mechanism, {}, targets, prior)
-    if isinstance(mechanism, DenseMechanism | ProductMechanism):
-        return evidence_of(mechanism, [0] * mechanism.reports, targets, prior)
-    return evidence_of(
-        mechanism, SetCounts(0, ((0,) * mechanism.answers,) * mechanism.answers), targets, prior
-    )
+    source = estimable_of(mechanism)
+    return source.evidence(source.nothing_yet(), targets, prior)

@@ -14,9 +14,7 @@ import numpy as np
 
 from frankly_design.estimate import intervals
 from frankly_design.estimate.chernoff import Ends
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.flags import evidence_flags, row_flags
-from frankly_design.estimate.likelihood import Likeliest, fisher_bound, likeliest
 from frankly_design.estimate.margins import (
     METHODS,
     Margins,
@@ -27,9 +25,11 @@ from frankly_design.estimate.margins import (
     times,
 )
 from frankly_design.estimate.poisoning import poisoning
-from frankly_design.estimate.projection import onto_simplex
 from frankly_design.estimate.target_ends import TargetEnds, around_possible, cut
 from frankly_design.estimate.worst_case import linear_part, worst_case_variance
+from frankly_design.kinds.evidence import Evidence
+from frankly_design.kinds.likelihood import Likeliest, fisher_bound, likeliest
+from frankly_design.kinds.projection import onto_simplex
 from frankly_design.numeric.arrays import FloatArray
 
 DOES_NOT_FIT = 1e-3  # p-value of the test of fit below which an estimate is flagged

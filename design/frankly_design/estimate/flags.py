@@ -8,8 +8,8 @@ fit, and shares outside [0, 1].
 from typing import Final
 
 from frankly_design.estimate.chernoff import Ends
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.target_ends import VANISHED
+from frankly_design.kinds.evidence import Evidence
 
 ILL_CONDITIONED = 1e6
 """An estimate is flagged if the condition number of Q is at least this."""

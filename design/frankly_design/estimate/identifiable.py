@@ -4,14 +4,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from itertools import product
 
 from frankly_protocol.blocks import Block
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
+from frankly_protocol.mechanisms import Mechanism
 
-from frankly_design.estimate.decoder import estimable
-from frankly_design.estimate.set_law import chances
+from frankly_design.kinds.registry import kind_of
 from frankly_design.numeric import rational
 
 
@@ -44,34 +42,13 @@ def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
 
     labels : names of the answers.
     """
-    if isinstance(mechanism, DenseMechanism):
-        basis = [list(row) for row in estimable(mechanism)]
-    elif isinstance(mechanism, ProductMechanism):
-        # The full table may be too large to build, but Kronecker products of reduced echelon rows
-        # are reduced echelon rows.
-        basis = reduce(
-            _products, ([list(row) for row in estimable(factor)] for factor in mechanism.factors)
-        )
-    else:
-        # With q1 = q0 a set reveals nothing about the truth, so only the total of the shares (1)
-        # can be estimated.
-        q1, q0 = chances(mechanism)
-        size = mechanism.answers
-        basis = (
-            [[Fraction(int(x == z)) for z in range(size)] for x in range(size)]
-            if q1 != q0
-            else [[Fraction(1)] * size]
-        )
+    basis = kind_of(mechanism).basis
     kernel = _kernel(basis, mechanism.answers)
     return Identifiable(
         len(basis),
         tuple(_sum(row, labels) for row in basis),
         tuple(f"{_exchange(row, labels)}" for row in kernel),
     )
-
-
-def _products(left: list[list[Fraction]], right: list[list[Fraction]]) -> list[list[Fraction]]:
-    return [[a * b for a in row for b in other] for row in left for other in right]
 
 
 def _kernel(basis: list[list[Fraction]], answers: int) -> list[list[Fraction]]:

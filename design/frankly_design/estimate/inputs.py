@@ -1,63 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of the inputs of `estimate`; every error names the field."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_protocol.problems import Problem
 
-from frankly_design.estimate.decoder import MAX_CELLS, Targets, shares
-from frankly_design.estimate.joint import Joint, Source
-from frankly_design.estimate.sets import SetCounts
-
-Checked = list[int] | SetCounts | dict[tuple[int, ...], int]
-Tally = Sequence[int] | Mapping[tuple[int, ...], int] | SetCounts
-"""Counts in the form that `estimate` accepts for the kind of mechanism."""
-
-
-def checked_counts(mechanism: Source, counts: Tally) -> Checked:
-    """Return counts as a list (tables, products), SetCounts (sets) or dict (`Joint`).
-
-    Raises InvalidInput: counts_invalid, or unsupported for a product with too many reports.
-    """
-    if isinstance(mechanism, Joint):
-        if not isinstance(counts, Mapping) or any(
-            type(n) is not int or n < 0 for n in counts.values()
-        ):
-            raise InvalidInput(
-                Problem.COUNTS_INVALID,
-                "give a number of reports for each tuple of the blocks' symbols",
-                "counts",
-            )
-        return dict(counts)
-    if not isinstance(mechanism, DenseMechanism | ProductMechanism):
-        if not isinstance(counts, SetCounts):
-            raise InvalidInput(
-                Problem.COUNTS_INVALID,
-                "reports of this mechanism are sets: give the number of sets with each answer pair",
-                "counts",
-            )
-        return counts
-    if isinstance(counts, SetCounts):
-        raise InvalidInput(
-            Problem.COUNTS_INVALID, "give one count for each report symbol", "counts"
-        )
-    if isinstance(mechanism, ProductMechanism) and isinstance(counts, Mapping):
-        counts = _in_order(mechanism, counts)
-    if not isinstance(counts, list | tuple) or len(counts) != mechanism.reports:
-        raise InvalidInput(
-            Problem.COUNTS_INVALID,
-            f"give one count for each of the {mechanism.reports} report symbols",
-            "counts",
-        )
-    for y, count in enumerate(counts):
-        if type(count) is not int or count < 0:
-            raise InvalidInput(
-                Problem.COUNTS_INVALID, "counts are whole numbers, zero or more", f"counts[{y}]"
-            )
-    return list(counts)
+from frankly_design.kinds.decoder import Targets, shares
+from frankly_design.kinds.joint import Source
 
 
 def checked_population(n: int, population: int | None, *, census: bool) -> None:
@@ -123,21 +74,3 @@ def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
             "design_prior",
         )
     return tuple(prior)
-
-
-def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]) -> list[int]:
-    if mechanism.reports > MAX_CELLS:
-        raise InvalidInput(
-            Problem.UNSUPPORTED,
-            "there are too many joint reports to estimate at once: request fewer questions together",
-            "counts",
-        )
-    ordered = [0] * mechanism.reports
-    for symbol, n in counts.items():
-        index = 0  # row-major, the last factor fastest
-        for y, factor in zip(
-            mechanism.check_symbol(symbol, "counts"), mechanism.factors, strict=True
-        ):
-            index = index * factor.reports + y
-        ordered[index] += n
-    return ordered

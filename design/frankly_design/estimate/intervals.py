@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from frankly_design.estimate.chernoff import Ends, scaled
 from frankly_design.estimate.margins import normal_quantile
-from frankly_design.estimate.scores import TwoValues
+from frankly_design.kinds.scores import TwoValues
 from frankly_design.numeric.lazy import optimize, special
 
 _CACHED = 4096  # size of the interval cache: answers of one question often share the same counts

@@ -21,10 +21,10 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
-from frankly_design.estimate.decoder import Targets
 from frankly_design.estimate.estimator import nothing_yet
 from frankly_design.estimate.margins import chebyshev_factor, normal_quantile
 from frankly_design.estimate.worst_case import linear_part, worst_case_variance
+from frankly_design.kinds.decoder import Targets
 from frankly_design.numeric.arrays import FloatArray
 
 Method = Literal["clt", "chebyshev", "simultaneous"]

@@ -8,8 +8,8 @@ from math import fsum, sqrt
 import numpy as np
 
 from frankly_design.estimate import chernoff
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.margins import Pairs, Values
+from frankly_design.kinds.evidence import Evidence
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.numeric.lazy import special
 

@@ -9,11 +9,11 @@ from typing import Literal, Self
 import numpy as np
 
 from frankly_design.estimate.chernoff import Ends
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.margins import chebyshev_factor, normal_quantile
-from frankly_design.estimate.projection import onto_simplex
 from frankly_design.estimate.target_ends import VANISHED, Local, reaches
 from frankly_design.estimate.worst_case import linear_part, worst_case_variance
+from frankly_design.kinds.evidence import Evidence
+from frankly_design.kinds.projection import onto_simplex
 from frankly_design.numeric.arrays import FloatArray
 
 _ANGLES, _HALVINGS = 32, 52  # grid of the search; bisection steps to the last bit of a float

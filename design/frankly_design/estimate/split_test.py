@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.margins import normal_quantile
 from frankly_design.estimate.split_plan import WHOLE, power_of, reports_needed
+from frankly_design.kinds.evidence import Evidence
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.numeric.lazy import special
 

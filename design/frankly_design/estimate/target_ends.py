@@ -9,11 +9,11 @@ import numpy as np
 
 from frankly_design.estimate import chernoff, intervals
 from frankly_design.estimate.chernoff import Ends
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.intervals import Variance
 from frankly_design.estimate.margins import Values, normal_quantile
-from frankly_design.estimate.scores import SAME, Score
 from frankly_design.estimate.worst_case import linear_part
+from frankly_design.kinds.evidence import Evidence
+from frankly_design.kinds.scores import SAME, Score
 from frankly_design.numeric.arrays import FloatArray
 
 EndsList = list[Ends | None]

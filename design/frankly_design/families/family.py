@@ -19,6 +19,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_design.families.needs import is_open, settle_level
 from frankly_design.notions.cones import Level
+from frankly_design.notions.declared.registry import notion_of
 from frankly_design.notions.lift_criteria import Measure
 from frankly_design.notions.prior import Prior
 from frankly_design.tables.limits import Limits
@@ -175,11 +176,11 @@ def unsupported(message: str, field: str = "mechanism") -> InvalidInput:
 
 
 def least_level(claims: Sequence[Claim]) -> Level | None:
-    """Return the smallest level of all claims except dpv and metric-ldp; None if there is none."""
+    """Return the smallest level of the claims that LDP at it implies; None if there is none."""
     levels = [
         level
         for claim in claims
-        if claim.notion not in ("dpv", "metric-ldp")
+        if notion_of(claim).is_implied
         for level in (claim.level, claim.low_level)
         if level is not None
     ]

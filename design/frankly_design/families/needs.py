@@ -11,6 +11,7 @@ from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
 from frankly_design.notions.cones import Level
+from frankly_design.notions.declared.registry import notion_of
 
 _MAX_BITS = 48
 
@@ -30,17 +31,17 @@ def settle_level(mechanism: Mechanism, claim: Claim, name: str = "the mechanism"
     """
     if not is_open(claim):
         return claim
+    notion = notion_of(claim)
     try:
         audit = worst(
-            mechanism,
-            replace(claim, level=(1, 1), low_level=(1, 1) if claim.notion == "alip" else None),
+            mechanism, replace(claim, level=(1, 1), low_level=(1, 1) if notion.has_sides else None)
         )
     except DocumentRejected as error:
         raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, error.detail, "mechanism") from None
     needed_levels = {
         side: _round_up(ratio) for side, ratio in audit.needed.items() if ratio is not None
     }
-    if not needed_levels or claim.notion == "dp":
+    if not needed_levels or not notion.has_cone:
         raise InvalidInput(
             Problem.MECHANISM_NOT_CERTIFIED,
             f"{name} promises no finite level of {claim.notion}: ask for another notion, such as dpv",

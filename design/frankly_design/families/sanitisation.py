@@ -22,6 +22,7 @@ from frankly_design.families.family import (
     unsupported,
 )
 from frankly_design.families.randomised_response import alpha_of, closed_form, symmetric_response
+from frankly_design.kinds.registry import kind_of
 
 MAX_FACTORS = 16
 
@@ -77,8 +78,7 @@ def _mechanism(sizes: tuple[int, ...], odds: int) -> Mechanism:
 
 def _figures(mechanism: Mechanism, claims: tuple[Claim, ...]) -> dict[str, object]:
     """Return k, p and the error; for one part under ldp or dp also (4.10) and (4.14)."""
-    factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
-    dense = [factor for factor in factors if isinstance(factor, DenseMechanism)]
+    dense = [factor for factor in kind_of(mechanism).factors if isinstance(factor, DenseMechanism)]
     wrong = [factor.probability(1, 0) for factor in dense]
     error = sum((p * (f.answers - 1) for p, f in zip(wrong, dense, strict=True)), Fraction(0))
     figures: dict[str, object] = {

@@ -8,7 +8,6 @@ even for many answers.
 import math
 from fractions import Fraction
 
-import numpy as np
 from frankly_protocol.audit import exp_lower
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
@@ -21,11 +20,9 @@ from frankly_design.families.family import (
     certify,
     least_level,
 )
+from frankly_design.kinds.registry import kind_of
+from frankly_design.kinds.set_law import SetMechanism
 from frankly_design.notions.prior import Prior
-from frankly_design.numeric.arrays import FloatArray
-from frankly_design.tables.objectives import Targets
-
-Sets = SubsetMechanism | UnaryMechanism
 
 # Each size costs one calibration, a bisection of up to 48 verifications.
 _MAX_TRIED = 12
@@ -104,50 +101,9 @@ def subset_selection(request: FamilyRequest) -> Built:
     return certify(request, mechanism, figures)
 
 
-def total_variance(mechanism: Sets, prior: Prior) -> float:
+def total_variance(mechanism: SetMechanism, prior: Prior) -> float:
     """Return the total variance of the unbiased shares at n = 1; inf if there is no estimate."""
-    return math.fsum(
-        target_variances(mechanism, np.array(prior.probabilities(), dtype=np.float64), None)
-    )
-
-
-def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None) -> list[float]:
-    """Return the variance of each target's estimate at n = 1, inf if it cannot be estimated.
-
-    targets : rows of weights over the answers; None for the shares.
-
-    The estimate counts how often each answer is in the reported sets. For a target w with mean w̄
-    and u = w − w̄, a set is decoded to w̄ + Σ_x u_x 1[x in set]/(p−q), whose variance is
-    Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². Here p_x is the share of x (`truth`),
-    and λ_x the probability that the set contains x; given the truth, that probability is p if x is
-    the truth and q if it is not. A and B are the probabilities that the set contains two given
-    answers if none, or one, of them is the truth (docs/maths/estimator.md, claim 12).
-    """
-    p, q, pair_none, pair_one = _inclusion_probabilities(mechanism)
-    if p == q:
-        return [math.inf] * (mechanism.answers if targets is None else len(targets))
-    spread = q + (p - q) * truth - pair_none - 2 * (pair_one - pair_none) * truth
-    # The shares sum to 1, so the mean of w is decoded without error.
-    if targets is None:  # u is the identity minus 1/a, which is not built explicitly
-        a = mechanism.answers
-        squares = (1 - 2 / a) * spread + spread.sum() / a**2
-        means = truth - truth.sum() / a
-    else:
-        w = np.array(targets, dtype=np.float64)
-        u = w - w.mean(axis=1, keepdims=True)
-        squares, means = u**2 @ spread, u @ truth
-    return [float(v) for v in squares / (p - q) ** 2 - means**2]
-
-
-def _inclusion_probabilities(mechanism: Sets) -> tuple[float, float, float, float]:
-    """Return (p, q, A, B) of `target_variances`."""
-    if isinstance(mechanism, UnaryMechanism):
-        p, q = mechanism.keep / mechanism.denominator, mechanism.flip / mechanism.denominator
-        return p, q, q * q, p * q
-    a, size = mechanism.answers, mechanism.size
-    p = mechanism.inside / mechanism.denominator
-    pair = p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)
-    return p, (size - p) / (a - 1), pair / ((a - 1) * max(1, a - 2)), p * (size - 1) / (a - 1)
+    return math.fsum(kind_of(mechanism).variances(prior, None))
 
 
 def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechanism]:

@@ -18,10 +18,10 @@ from typing import Final
 import numpy as np
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.errors import FranklyError
-from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.mechanisms.agreement import Cover
 
 from frankly_design.engine.engine import DesignRequest, design
+from frankly_design.kinds.dense import table_of
 from frankly_design.notions.prior import Prior
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.optimum.variance import many_answers
@@ -216,9 +216,10 @@ def _by_engine(
         accept_unidentifiable=True,
         limits=replace(limits, gap=1e-3),
     )
-    designed = design(request).mechanism
-    weights = designed.weights if isinstance(designed, DenseMechanism) else ()
-    return np.array(weights, dtype=np.float64).T / (1 << designed.bits)
+    table = table_of(design(request).mechanism)
+    if table is None:
+        return np.empty((0, len(prior)))
+    return np.array(table.weights, dtype=np.float64).T / table.denominator
 
 
 def _by_sets(

@@ -10,8 +10,8 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 
+from frankly_design.kinds.parts import part_table
 from frankly_design.numeric import rational
-from frankly_design.tables.parts import part_table
 
 _MOST_NAMED: Final = 8
 _LEAST_GAIN: Final = 0.5
@@ -39,9 +39,9 @@ def comparable_pairs(document: SurveyDocument) -> list[tuple[str, str]]:
     """Return the pairs of questions, by id, whose joint table can be estimated, in the document's order."""
     barred: set[tuple[str, str]] = set()
     for block in document.blocks:
-        if isinstance(block.mechanism, AgreementMechanism):
+        if block.form is not None:
             ids = [question.id for question in block.questions]
-            possible = {(ids[i], ids[j]) for i, j in estimable_pairs(block.mechanism)}
+            possible = {(ids[i], ids[j]) for i, j in estimable_pairs(block.form)}
             barred |= set(combinations(ids, 2)) - possible
     asked = [name for name, question in document.questions.items() if not question.is_repeated]
     return [pair for pair in combinations(asked, 2) if pair not in barred]

@@ -2,27 +2,25 @@
 """A designed mechanism that prints, plots and explains itself, samples, measures and estimates."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from operator import index
 from typing import Any, Unpack
 
 import numpy as np
 from frankly_protocol.audit import Claim, ln_up, require_private
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism
+from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
 from frankly_design import engine
-from frankly_design.engine import DesignRequest, kinds
-from frankly_design.estimate.sets import SetCounts
+from frankly_design.engine import DesignRequest
 from frankly_design.interface import shown
 from frankly_design.interface.estimates import EstimateOptions, Estimates, estimate_shares
 from frankly_design.interface.measured import MeasureOptions, Measures, measure
 from frankly_design.interface.promised import sentences
 from frankly_design.interface.tables import Table, aligned, answer_labels, plain
+from frankly_design.kinds.registry import kind_of
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.requests.claims import RequestedClaims
 from frankly_design.requests.design import design_body, warnings_of
@@ -67,7 +65,7 @@ class Design:
 
         Raises InvalidInput(unsupported) if a mechanism that reports sets has more than 4,096 reports.
         """
-        rows = kinds.rows_of(self.mechanism)
+        rows = kind_of(self.mechanism).rows
         if rows is None:
             raise InvalidInput(
                 Problem.UNSUPPORTED,
@@ -206,31 +204,7 @@ class Design:
 
         Raises InvalidInput(counts_invalid) for a report that this mechanism cannot send.
         """
-        if isinstance(self.mechanism, ProductMechanism):
-            return dict(Counter(map(plain, reports)))
-        try:
-            seen = Counter(map(index, reports))
-        except TypeError:
-            raise InvalidInput(
-                Problem.COUNTS_INVALID,
-                "reports are whole numbers, as `sample` returns them",
-                "reports",
-            ) from None
-        if isinstance(self.mechanism, DenseMechanism):
-            if outside := [y for y in seen if not 0 <= y < self.reports]:
-                raise InvalidInput(
-                    Problem.COUNTS_INVALID,
-                    f"reports are numbers from 0 to {self.reports - 1}, not {outside[0]}",
-                    "reports",
-                )
-            return [seen[y] for y in range(self.reports)]
-        size = self.mechanism.size if isinstance(self.mechanism, SubsetMechanism) else None
-        for mask in seen:
-            if not 0 <= mask < 1 << len(self.answers) or size not in (None, mask.bit_count()):
-                raise InvalidInput(
-                    Problem.COUNTS_INVALID, "a report is not a set of this mechanism", "reports"
-                )
-        return SetCounts.of_symbols(self.mechanism.answers, seen)
+        return kind_of(self.mechanism).count(reports)
 
     def estimate(
         self,
@@ -309,16 +283,7 @@ class Design:
         return shown.heat_map(self, ax)
 
     def _columns(self) -> list[str]:
-        mechanism = self.mechanism
-        if isinstance(mechanism, DenseMechanism):
-            return [f"y{y}" for y in range(self.reports)]
-        if isinstance(mechanism, ProductMechanism):
-            return [str(mechanism.symbol_json(symbol)) for symbol in mechanism.symbols()]
-        sets: Iterable[Any] = mechanism.symbols()
-        return [f"{{{', '.join(self._held(mask))}}}" for mask in sets]
-
-    def _held(self, mask: int) -> list[str]:
-        return [str(label) for x, label in enumerate(self.answers) if mask >> x & 1]
+        return kind_of(self.mechanism).names(self.answers)
 
     def __getstate__(self) -> dict[str, Any]:
         # Limits hold functions, such as a clock, which another process cannot have.

@@ -3,7 +3,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, Literal, TypedDict, Unpack
 
 from frankly_protocol.errors import InvalidInput
@@ -12,7 +11,7 @@ from frankly_protocol.problems import Problem
 from frankly_design.engine import engine
 from frankly_design.engine.request import MECHANISMS
 from frankly_design.interface.design import Design
-from frankly_design.interface.notions import DPV, MetricLDP, Notion
+from frankly_design.interface.notions import Notion
 from frankly_design.interface.shown import Listing
 from frankly_design.interface.tables import (
     Number,
@@ -21,7 +20,6 @@ from frankly_design.interface.tables import (
     answer_labels,
     exact,
     order_of,
-    plain,
     prior_table,
     read_limits,
     table,
@@ -215,9 +213,10 @@ def _fields(
     several: Sequence[Any] = notions if isinstance(notions, list | tuple) else [notions]
     if not all(isinstance(notion, Notion) for notion in several):
         raise InvalidInput(Problem.FIELD_TYPE, "give notions such as LIP(0.25)", "notions")
+    secrets = given.row_labels if len(given.rows) > 1 else given.column_labels
     body: dict[str, Any] = {
         "prior": {"joint": given.rows},
-        "notions": [_placed(notion, given).to_json() for notion in several],
+        "notions": [notion.at_places(secrets, given.column_labels).to_json() for notion in several],
         "mechanism": mechanism,
         "objective": objective,
     }
@@ -227,31 +226,6 @@ def _fields(
             raise InvalidInput(Problem.FIELD_UNKNOWN, f"the options are {', '.join(known)}", name)
         body[name] = read_limits(value, timer) if name == "limits" else _option(name, value, given)
     return DesignInput.from_json(body)
-
-
-def _placed(notion: Notion, given: Table) -> Notion:
-    """Return the notion with places instead of labels: the secret of DPV, the answers of MetricLDP."""
-    secrets = given.row_labels if len(given.rows) > 1 else given.column_labels
-    if isinstance(notion, DPV) and secrets is not None:
-        names = list(map(repr, secrets))
-        if repr(notion.sensitive) in names:
-            return replace(notion, sensitive=names.index(repr(notion.sensitive)))
-        if isinstance(notion.sensitive, str):
-            raise InvalidInput(
-                Problem.FIELD_TYPE, f"the secrets are {', '.join(names[:24])}", "sensitive"
-            )
-    labels = given.column_labels
-    if (
-        not isinstance(notion, MetricLDP)
-        or labels is None
-        or not hasattr(notion.epsilons, "columns")
-    ):
-        return notion
-    rows, columns = (
-        order_of(tuple(map(plain, index)), labels, "epsilons")
-        for index in (notion.epsilons.index, notion.epsilons.columns)
-    )
-    return replace(notion, epsilons=notion.epsilons.to_numpy()[rows][:, columns])
 
 
 def _option(name: str, value: Any, given: Table) -> Any:

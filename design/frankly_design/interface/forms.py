@@ -15,11 +15,11 @@ from frankly_design.form import engine
 from frankly_design.interface import shown
 from frankly_design.interface.estimates import EstimateOptions, Estimates, estimate_shares
 from frankly_design.interface.tables import Number, exact, plain, read_limits, table
+from frankly_design.kinds.parts import part_table
 from frankly_design.requests.design import DesignInput
 from frankly_design.requests.design_fields import never_stopped, no_time, search_limits
 from frankly_design.requests.design_form import parts_about, shown_share
 from frankly_design.tables.limits import Progress
-from frankly_design.tables.parts import part_table
 
 
 @dataclass(frozen=True, slots=True)

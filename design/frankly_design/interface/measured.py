@@ -8,7 +8,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 
-from frankly_design.engine import kinds
+from frankly_design.engine.measured import measures
 from frankly_design.interface import shown
 from frankly_design.interface.tables import (
     Number,
@@ -163,4 +163,4 @@ def _of_sets(mechanism: Any, prior: Any, options: MeasureOptions) -> dict[str, A
             "the prior needs one column for each answer of the mechanism",
             "prior",
         )
-    return kinds.measures(mechanism, read)
+    return measures(mechanism, read)

@@ -2,13 +2,15 @@
 """Privacy notions with their levels, as arguments of `design` (spec 1.4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_design.interface.tables import Number, as_lists, exact
+from frankly_design.interface.tables import Number, as_lists, exact, order_of, plain
+
+Labels = tuple[Any, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,10 @@ class Notion:
             if value is not None:
                 body[field.name] = exact(value, field.name)
         return body
+
+    def at_places(self, secrets: Labels, answers: Labels) -> "Notion":  # noqa: ARG002
+        """Return the notion with places instead of labels of the prior. Raises InvalidInput."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +167,17 @@ class DPV(Notion):
     dpv: Number | None = None
     sensitive: Any = 1
 
+    def at_places(self, secrets: Labels, answers: Labels) -> Notion:  # noqa: ARG002
+        """Return the notion with the row of its secret. Raises InvalidInput for another label."""
+        names = list(map(repr, secrets or ()))
+        if repr(self.sensitive) in names:
+            return replace(self, sensitive=names.index(repr(self.sensitive)))
+        if names and isinstance(self.sensitive, str):
+            raise InvalidInput(
+                Problem.FIELD_TYPE, f"the secrets are {', '.join(names[:24])}", "sensitive"
+            )
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class MetricLDP(Notion):
@@ -183,3 +200,13 @@ class MetricLDP(Notion):
             for x, row in enumerate(rows)
         ]
         return {"notion": self.name, "epsilons": exact(known, "epsilons")}
+
+    def at_places(self, secrets: Labels, answers: Labels) -> Notion:  # noqa: ARG002
+        """Return the notion with the levels of a table with labels in the order of the answers."""
+        if answers is None or not hasattr(self.epsilons, "columns"):
+            return self
+        rows, columns = (
+            order_of(tuple(map(plain, index)), answers, "epsilons")
+            for index in (self.epsilons.index, self.epsilons.columns)
+        )
+        return replace(self, epsilons=self.epsilons.to_numpy()[rows][:, columns])

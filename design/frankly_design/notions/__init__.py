@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy notions: priors, promises, the cones of allowed columns, confidence balls.
+"""Privacy notions: their declarations, priors, promises, cones of allowed columns, confidence balls.
 
 Every notion except dp is a cone (`cones`) of report columns; its extreme rays (`rays`) are the
 columns of optimal mechanisms. `balls` and `ball_bounds` turn counts, a Rényi order, a sample size n

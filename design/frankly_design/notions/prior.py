@@ -119,6 +119,23 @@ class Prior:
                 )
 
 
+def protected(prior: Prior, field: str = "prior.joint") -> tuple[tuple[int, ...], ...]:
+    """Return the prior's counts. Raises InvalidInput if some answer or secret has no mass."""
+    prior.require_protection(field)
+    return prior.joint
+
+
+def pairs(prior: Prior) -> Prior:
+    """Return the prior whose answers are the pairs (s, u), row-major; rldp needs it (spec 1.4)."""
+    # P((s, u)) is in row s, in the columns of s; other secrets never have these answers.
+    size = prior.answers
+    rows = [
+        tuple(n for t in range(prior.secrets) for n in (row if s == t else (0,) * size))
+        for s, row in enumerate(prior.joint)
+    ]
+    return Prior(tuple(rows))
+
+
 def _check_shape(rows: Any, field: str) -> None:
     if not isinstance(rows, list | tuple) or not 1 <= len(rows) <= MAX_ANSWERS:
         raise InvalidInput(

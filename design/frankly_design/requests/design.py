@@ -15,11 +15,14 @@ from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from pydantic import Field, Strict
 
-from frankly_design.engine import kinds
+from frankly_design.engine import measured
 from frankly_design.engine.engine import DesignRequest, DesignResult, design, frontier
 from frankly_design.engine.read_truths import read_truths
 from frankly_design.engine.regret import regret
+from frankly_design.kinds.kind import Rows
+from frankly_design.kinds.registry import kind_of
 from frankly_design.notions.ball_bounds import is_vacuous
+from frankly_design.notions.declared.registry import notion_of
 from frankly_design.notions.prior import Prior
 from frankly_design.optimum.solver import METHODS
 from frankly_design.requests.claims import RequestedClaims
@@ -182,7 +185,7 @@ def design_body(
     designed: DesignResult, promised: RequestedClaims, request: DesignRequest
 ) -> dict[str, Any]:
     """Return a design as JSON, with measures, parameters, warnings and regret."""
-    rows, prior = kinds.rows_of(designed.mechanism), promised.prior
+    rows, prior = kind_of(designed.mechanism).rows, promised.prior
     informative = designed.objective == "information"
     body = {
         **_mechanism_body(designed.mechanism, rows),
@@ -216,7 +219,7 @@ def design_body(
     left_out = list(designed.left_out)
     measures: dict[str, Any] = {}
     with _or_left_out("measures", left_out):
-        measures = kinds.measures(designed.mechanism, prior, request.limits.require_time)
+        measures = measured.measures(designed.mechanism, prior, request.limits.require_time)
     cost: dict[str, str] | None = None
     with _or_left_out("regret", left_out):
         cost = regret_of(designed, request)
@@ -269,7 +272,7 @@ def warnings_of(designed: DesignResult) -> list[str]:
     return [message for message, holds in conditions.items() if holds]
 
 
-def _mechanism_body(mechanism: Mechanism, rows: kinds.Rows | None) -> dict[str, Any]:
+def _mechanism_body(mechanism: Mechanism, rows: Rows | None) -> dict[str, Any]:
     """Return the mechanism as JSON: weights of a table, else params; with a matrix if small."""
     # Rounded for reading; the signed document contains the integer weights.
     matrix = [[w / sum(row) for w in row] for row in rows] if rows is not None else None
@@ -295,8 +298,9 @@ def _mechanism_body(mechanism: Mechanism, rows: kinds.Rows | None) -> dict[str, 
 
 def _claim_body(claim: Claim, promised: RequestedClaims) -> dict[str, Any]:
     """Return a claim as JSON; with the request's priors it suffices to verify the weights."""
+    notion = notion_of(claim)
     body: dict[str, Any] = {"notion": claim.notion, "level": _pair(claim.level)}
-    if claim.notion == "alip":
+    if notion.has_sides:
         body["low_level"] = _pair(claim.low_level)
     for name in ("attributes", "lower_bounds", "sensitive", "delta", "levels"):
         value = getattr(claim, name)
@@ -304,7 +308,7 @@ def _claim_body(claim: Claim, promised: RequestedClaims) -> dict[str, Any]:
             body[name] = value
     if claim.joint is not None and claim.joint not in promised.joints:
         body["joint"] = [list(row) for row in claim.joint]
-    return body | ({"diagonal": claim.diagonal} if claim.notion == "rldp" else {})
+    return body | ({"diagonal": claim.diagonal} if "diagonal" in notion.optional else {})
 
 
 def _pair(level: tuple[int, int] | None) -> list[int] | None:

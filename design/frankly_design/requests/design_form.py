@@ -37,11 +37,11 @@ from frankly_design.form.joint_tables import (
     joint_tables_in_words,
 )
 from frankly_design.form.request import check
+from frankly_design.kinds.parts import chance_shown
 from frankly_design.requests.faults import named
 from frankly_design.requests.fields import ClosedModel, Epsilon, Number, Positive, custom, whole
 from frankly_design.requests.measure import finite
 from frankly_design.tables.limits import Limits
-from frankly_design.tables.parts import chance_shown
 
 _MOST_CHOICES = 64
 _NEEDED_BY: Final = {"scores": "mean", "contrast": "contrast"}

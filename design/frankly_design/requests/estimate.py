@@ -13,8 +13,8 @@ from pydantic import Strict
 
 from frankly_design.estimate.denial import checked_denial, denied
 from frankly_design.estimate.estimator import estimate
-from frankly_design.estimate.inputs import Tally
-from frankly_design.estimate.sets import SetCounts
+from frankly_design.kinds.kind import Tally
+from frankly_design.kinds.set_counts import SetCounts
 from frankly_design.numeric import rational
 from frankly_design.requests.fields import Flag, fraction
 from frankly_design.requests.mechanism import MechanismFields

@@ -3,10 +3,10 @@
 
 from typing import Annotated, Any, Final
 
-from frankly_protocol.audit import NOTIONS, PRIOR_BASED
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from pydantic import Field, PlainValidator, WithJsonSchema
 
+from frankly_design.notions.declared.registry import DECLARED, ONE_SIDED
 from frankly_design.requests.fields import (
     ClosedModel,
     Delta,
@@ -20,10 +20,9 @@ from frankly_design.requests.fields import (
     slug,
 )
 
-ONE_SIDED: Final = ("pml", "pmc")
-"""Names in requests for one-sided alip: pml (pointwise maximal leakage) is the upper side, pmc the
-lower side. Documents and verifiers use only the name alip (ADR 0028)."""
-NotionName = Annotated[str, OneOf("notions", (*NOTIONS, *ONE_SIDED))]
+__all__ = ["LEVELS", "ONE_SIDED", "Levels", "NotionName", "RobustBall"]
+
+NotionName = Annotated[str, OneOf("notions", tuple(DECLARED))]
 
 
 def _secret(value: Any) -> str | int:
@@ -76,7 +75,17 @@ class Levels(ClosedModel):
     @property
     def is_prior_based(self) -> bool:
         """True if the notion needs a prior."""
-        return self.notion in (*PRIOR_BASED, *ONE_SIDED)
+        return self.notion is not None and DECLARED[self.notion].is_prior_based
+
+    @property
+    def has_pair_levels(self) -> bool:
+        """True if the notion has a level for each pair of answers."""
+        return self.notion is not None and DECLARED[self.notion].has_pair_levels
+
+    @property
+    def has_pairs(self) -> bool:
+        """True if answers are pairs (s, u) under the notion."""
+        return self.notion is not None and DECLARED[self.notion].has_pairs
 
 
 # Every field is a level except the notion.

@@ -16,9 +16,9 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
 
 from frankly_design.engine.engine import DesignRequest, DesignResult, design
-from frankly_design.estimate.decoder import Targets, shares
 from frankly_design.estimate.inputs import checked_prior, checked_targets
 from frankly_design.estimate.planner import Margins, Plan, least_level, least_reports, reaches
+from frankly_design.kinds.decoder import Targets, shares
 from frankly_design.requests.design import design_request, regret_of
 from frankly_design.requests.design_fields import Stopped, Timer, never_stopped, search_limits
 from frankly_design.requests.plan_form import FormPlan
@@ -75,14 +75,14 @@ def plan_json(obj: Any, timer: Timer, stopped: Stopped = never_stopped) -> dict[
 
 def _plan_table(request: PlanRequest, timer: Timer, stopped: Stopped) -> dict[str, Any]:
     """Plan a survey with one mechanism, which is given or designed."""
-    given, pairs = request.has_mechanism, request.notion == "metric-ldp"
+    given, pairs = request.has_mechanism, request.has_pair_levels
     if given and "epsilon" in (request.solve_for, *request.model_fields_set):
         raise InvalidInput(Problem.UNSUPPORTED, "a mechanism already has a level", "epsilon")
     # epsilon may be absent, because some notions have other levels; the design checks this.
     request.require_two(("n", "margin"))
     if request.frontier is not None and (given or pairs):
         # The levels of pairs are not a single number that could be an axis.
-        of_pairs = "a frontier is over epsilon, and metric-ldp has levels of pairs: plan at several of them"
+        of_pairs = f"a frontier is over epsilon, and {request.notion} has levels of pairs: plan at several of them"
         of_given = "a mechanism already has a level: give a design input"
         raise InvalidInput(Problem.UNSUPPORTED, of_given if given else of_pairs, "frontier")
 
@@ -154,7 +154,7 @@ def _design(
 
     If the level is None, the levels of the request apply.
     """
-    if level is not None and request.notion == "metric-ldp":
+    if level is not None and request.has_pair_levels:
         request = request.model_copy(update={"epsilons": scaled(request.epsilons, level)})
     elif level is not None:
         request = request.model_copy(update={"epsilon": level})
@@ -188,7 +188,7 @@ def _solved_level(
     thousandths = least_level(lambda e: reaches(margins_at(nats(e))(n), goals), low, high)
     if thousandths is None:
         factor = f"factor up to {plain(Decimal(high) / 1000)} on the levels, which makes the largest 20 nats,"
-        raise _unreachable(n, factor) if request.notion == "metric-ldp" else _unreachable(n)
+        raise _unreachable(n, factor) if request.has_pair_levels else _unreachable(n)
     return nats(thousandths)
 
 

@@ -14,12 +14,12 @@ import numpy as np
 from frankly_protocol.asking import mean_drawn, most_drawn
 from frankly_protocol.mechanisms.radix import number_of
 
-from frankly_design.estimate.decoder import Targets, shares
 from frankly_design.estimate.planner import Margins, Plan, Setting
 from frankly_design.form import FormRequest, design_form
 from frankly_design.form.comparisons import few_questions
+from frankly_design.kinds.decoder import Targets, shares
+from frankly_design.kinds.parts import PartTable, part_table
 from frankly_design.requests.design_form import compared_in_words, parts_about, shown_share
-from frankly_design.tables.parts import PartTable, part_table
 
 
 class FormPlan:

@@ -16,13 +16,13 @@ from pydantic import BeforeValidator, Field, Strict
 
 from frankly_design.engine.engine import design
 from frankly_design.engine.request import MECHANISMS
-from frankly_design.estimate.decoder import shares as every_share
 from frankly_design.estimate.estimator import nothing_yet
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.margins import require_level
 from frankly_design.estimate.planner import MOST, Setting
 from frankly_design.estimate.split_plan import WHOLE
 from frankly_design.estimate.split_test import Arm, SplitTest
+from frankly_design.kinds.decoder import shares as every_share
+from frankly_design.kinds.evidence import Evidence
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.requests.design import design_request
 from frankly_design.requests.design_fields import DesignFields, Stopped, Timer, never_stopped

@@ -11,12 +11,13 @@ from frankly_protocol.audit import Claim, Worst, ceiling, require_private, worst
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
-from frankly_protocol.mechanisms import AnyMechanism, DenseMechanism, Mechanism
+from frankly_protocol.mechanisms import AnyMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 from frankly_protocol.schema import REQUEST
 from pydantic import PlainValidator, Strict
 
+from frankly_design.kinds.dense import table_of
 from frankly_design.notions.ldp_polytope import is_extreme, loose_entries
 from frankly_design.notions.prior import Prior
 from frankly_design.requests.fields import Flag, JointRows, Whole, custom, errors_at_the_path
@@ -63,13 +64,14 @@ def verify_json(obj: Any) -> dict[str, Any]:
 def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     """Return `extreme` and `loose` of a small ε-LDP table, else {} [Thesis ch. 5]."""
     # The thesis defines the polytope only for tables and for LDP of the answer.
-    if claim.notion != "ldp" or claim.level is None or not isinstance(mechanism, DenseMechanism):
+    table = table_of(mechanism)
+    if claim.notion != "ldp" or claim.level is None or table is None:
         return {}
-    if mechanism.answers * mechanism.reports > _MAX_ENTRIES:
+    if table.answers * table.reports > _MAX_ENTRIES:
         return {}
-    loose = loose_entries(mechanism.weights, claim.level)
+    loose = loose_entries(table.weights, claim.level)
     return {
-        "extreme": is_extreme(mechanism.weights, claim.level),
+        "extreme": is_extreme(table.weights, claim.level),
         "loose": [list(entry) for entry in loose],
     }
 

@@ -17,7 +17,6 @@ from frankly_protocol.problems import Problem
 from pydantic import BeforeValidator, Field, Strict
 
 from frankly_design.engine.engine import DesignResult, design
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import nothing_yet
 from frankly_design.estimate.margins import normal_quantile, require_level
 from frankly_design.estimate.wave_plan import (
@@ -27,6 +26,7 @@ from frankly_design.estimate.wave_plan import (
     equal_split,
     single_waves,
 )
+from frankly_design.kinds.decoder import shares
 from frankly_design.notions.prior import Prior
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.requests.design import design_request

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from frankly_design.engine import DesignRequest, design
 from frankly_design.engine.decoded import mean_squares, total_variance
-from frankly_design.engine.kinds import rows_of
-from frankly_design.estimate.decoder import decoder, shares
 from frankly_design.families import FAMILIES, FamilyRequest
+from frankly_design.kinds.decoder import decoder, shares
+from frankly_design.kinds.registry import kind_of
 from frankly_design.notions import promises
 from frankly_design.notions.prior import Prior
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
@@ -80,7 +80,7 @@ def test_the_variance_of_sets_equals_that_of_a_list_of_all_sets(
     mechanism: Mechanism = FAMILIES[name](
         FamilyRequest(name, Prior.from_rows([SKEWED]), claims)
     ).mechanism
-    rows = rows_of(mechanism)
+    rows = kind_of(mechanism).rows
     assert rows is not None
     Q = np.array([[w / sum(row) for w in row] for row in rows])
     masks = [[mask >> x & 1 for x in range(5)] for mask in mechanism.symbols()]  # type: ignore[operator]

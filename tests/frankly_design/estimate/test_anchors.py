@@ -18,9 +18,9 @@ from frankly_design.estimate.anchors import (
     fit_test,
     same_share_by_anchors,
 )
-from frankly_design.estimate.decoder import decoder, shares
 from frankly_design.estimate.margins import normal_quantile
 from frankly_design.estimate.validity import Observed, moments_of
+from frankly_design.kinds.decoder import decoder, shares
 from frankly_protocol.mechanisms import DenseMechanism
 from scipy import optimize, stats
 

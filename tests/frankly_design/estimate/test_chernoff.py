@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_design.estimate import chernoff, estimate
-from frankly_design.estimate.decoder import Targets, decoder, shares
 from frankly_design.estimate.estimator import evidence_of
 from frankly_design.estimate.pooling import kl_ends
-from frankly_design.estimate.scores import Score, ScoreLaw, TwoValues
+from frankly_design.kinds.decoder import Targets, decoder, shares
+from frankly_design.kinds.scores import Score, ScoreLaw, TwoValues
 from frankly_protocol.mechanisms import DenseMechanism
 from scipy import optimize, special, stats
 

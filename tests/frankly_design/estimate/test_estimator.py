@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_design.estimate import Estimate, estimate
-from frankly_design.estimate.decoder import decoder, shares
 from frankly_design.estimate.estimator import nothing_yet
+from frankly_design.kinds.decoder import decoder, shares
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, UnaryMechanism
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from frankly_design.estimate import estimate
 from frankly_design.estimate.identifiable import in_words
-from frankly_design.estimate.likelihood import GAP, likeliest
+from frankly_design.kinds.likelihood import GAP, likeliest
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 
 from tests.frankly_design.maths import grid, random_mechanism

@@ -5,7 +5,8 @@ from itertools import product
 
 import pytest
 from frankly_design.estimate import estimate
-from frankly_design.estimate.inputs import checked_counts, checked_prior
+from frankly_design.estimate.inputs import checked_prior
+from frankly_design.kinds.registry import estimable_of
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 
@@ -44,6 +45,6 @@ def test_more_than_a_million_joint_reports_are_refused_before_a_list_of_them_is_
     factor = DenseMechanism(7, (row, row))
     limit, above = (ProductMechanism((factor, factor, DenseMechanism(7, ((128 - n + 1, *(1,) * (n - 1)),) * 2)))
                     for n in (64, 65))  # fmt: skip
-    assert checked_counts(limit, {(0, 0, 0): 5})[0] == 5  # type: ignore[index]
-    error = refusal(InvalidInput, checked_counts, above, {(0, 0, 0): 5})
+    assert estimable_of(limit).checked({(0, 0, 0): 5})[0] == 5  # type: ignore[index]
+    error = refusal(InvalidInput, estimable_of(above).checked, {(0, 0, 0): 5})
     assert (error.code, error.field) == ("unsupported", "counts")

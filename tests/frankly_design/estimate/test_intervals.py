@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_design.estimate import estimate, intervals
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import evidence_of
 from frankly_design.estimate.figures import Figures
 from frankly_design.estimate.intervals import Variance, exact, score, sequence_of_two, widest
-from frankly_design.estimate.scores import TwoValues
+from frankly_design.kinds.decoder import shares
+from frankly_design.kinds.scores import TwoValues
 from frankly_protocol.mechanisms import DenseMechanism
 from scipy import stats
 

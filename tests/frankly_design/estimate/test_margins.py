@@ -16,7 +16,7 @@ from frankly_design.estimate.margins import (
     require_level,
     times,
 )
-from frankly_design.estimate.projection import onto_simplex
+from frankly_design.kinds.projection import onto_simplex
 from frankly_protocol.errors import InvalidInput
 
 

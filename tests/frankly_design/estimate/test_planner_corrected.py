@@ -8,9 +8,9 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 from frankly_design.estimate.anchors import AnchorScore
-from frankly_design.estimate.decoder import decoder, shares
 from frankly_design.estimate.margins import normal_quantile
 from frankly_design.estimate.planner import Correction, Plan, Setting
+from frankly_design.kinds.decoder import decoder, shares
 from frankly_protocol.mechanisms import DenseMechanism
 
 from tests.frankly_design.maths import grid

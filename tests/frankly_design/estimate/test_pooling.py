@@ -5,7 +5,6 @@ from math import hypot
 
 import numpy as np
 import pytest
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import evidence_of
 from frankly_design.estimate.pooling import (
     combined_ends,
@@ -15,6 +14,7 @@ from frankly_design.estimate.pooling import (
     weighted_root,
     weighted_sum,
 )
+from frankly_design.kinds.decoder import shares
 from frankly_protocol.mechanisms import DenseMechanism
 
 WEIGHTS = ((0.25, 1.0, 0.5), (0.75, -2.0, 0.5))

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_design.estimate import estimate
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.margins import normal_quantile
 from frankly_design.estimate.ratios import Margin, Pair
+from frankly_design.kinds.decoder import shares
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import pool

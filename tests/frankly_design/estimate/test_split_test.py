@@ -8,10 +8,10 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import nothing_yet
 from frankly_design.estimate.split_plan import WHOLE, best_share, reports_needed
 from frankly_design.estimate.split_test import Arm, SplitTest
+from frankly_design.kinds.decoder import shares
 from frankly_protocol.mechanisms import DenseMechanism
 
 HALF = WHOLE // 2

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_design.estimate import Estimate, SetCounts, estimate
-from frankly_design.estimate.decoder import decoder, shares
-from frankly_design.estimate.scores import Score
 from frankly_design.estimate.target_ends import TargetEnds
+from frankly_design.kinds.decoder import decoder, shares
+from frankly_design.kinds.scores import Score
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from scipy import optimize, stats
 

@@ -10,8 +10,6 @@ from math import comb, factorial, inf, prod, sqrt
 import numpy as np
 import pytest
 from frankly_design.estimate import estimate
-from frankly_design.estimate.decoder import decoder, shares
-from frankly_design.estimate.evidence import TableEvidence
 from frankly_design.estimate.margins import normal_quantile
 from frankly_design.estimate.validity import (
     BY_GROUP,
@@ -24,6 +22,8 @@ from frankly_design.estimate.validity import (
     same_share,
     without_noise_of,
 )
+from frankly_design.kinds.decoder import shares
+from frankly_design.kinds.registry import kind_of
 from frankly_server.analysis.versions import covariance_at
 from scipy import optimize, stats
 
@@ -565,7 +565,7 @@ def test_the_test_of_the_law_is_pearsons_of_the_symbols(choices: int) -> None:
     mechanism, law = grr(choices, 2), rng.dirichlet(np.full(choices, 3))
     counts = [int(c) for c in rng.multinomial(150, law @ law_of(mechanism))]
     targets = shares(choices)
-    evidence = TableEvidence(decoder(mechanism, targets, None), counts)
+    evidence = kind_of(mechanism).evidence(counts, targets, None)
     values = np.array([float(v) for v in evidence.exact if v is not None]) - law
     tested = law_test(values, covariance_at(evidence, law))
     assert tested is not None

@@ -9,10 +9,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from frankly_design.estimate.decoder import decoder
 from frankly_design.form import FormDesign, FormQuestion, FormRequest, design_form
 from frankly_design.form.comparisons import few_questions, one_question
-from frankly_design.tables.parts import chance_shown, part_table
+from frankly_design.kinds.decoder import decoder
+from frankly_design.kinds.parts import chance_shown, part_table
 from frankly_protocol.audit import exp_upper, level_for
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism

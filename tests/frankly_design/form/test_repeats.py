@@ -7,11 +7,11 @@ from functools import cache
 
 import pytest
 from frankly_design.estimate.anchors import AnchorScore
-from frankly_design.estimate.decoder import decoder
 from frankly_design.form import FormQuestion, FormRequest, design_form
 from frankly_design.form.comparisons import few_questions, one_question, separate_blocks
 from frankly_design.form.request import Rows
-from frankly_design.tables.parts import PartTable, chance_shown, part_table
+from frankly_design.kinds.decoder import decoder
+from frankly_design.kinds.parts import PartTable, chance_shown, part_table
 from frankly_protocol.audit import exp_upper, level_for
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.agreement import Cover

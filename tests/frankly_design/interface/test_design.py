@@ -12,7 +12,7 @@ import frankly_design as fd
 import numpy as np
 import pandas as pd
 import pytest
-from frankly_design.estimate.sets import SetCounts
+from frankly_design.kinds.set_counts import SetCounts
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import (
     DenseMechanism,

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from frankly_design.estimate.flags import SENTENCES
 from frankly_design.estimate.margins import METHODS
-from frankly_design.estimate.sets import SetCounts
+from frankly_design.kinds.set_counts import SetCounts
 from frankly_design.requests.estimate import EstimateRequest, estimate_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, SubsetMechanism, UnaryMechanism

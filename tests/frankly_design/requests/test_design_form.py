@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from frankly_design.form import FormQuestion, FormRequest, design_form
 from frankly_design.form.joint_tables import estimable_pairs, excess_in_words, gain_in_words
+from frankly_design.kinds.parts import chance_shown, part_table
 from frankly_design.requests.design import design_json
 from frankly_design.requests.plan import plan_json
-from frankly_design.tables.parts import chance_shown, part_table
 from frankly_protocol.audit import Claim, require_private
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput

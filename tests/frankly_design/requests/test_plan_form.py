@@ -6,12 +6,12 @@ from itertools import chain, repeat
 from typing import Any
 
 import pytest
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.planner import Plan, Setting
+from frankly_design.kinds.decoder import shares
+from frankly_design.kinds.parts import chance_shown, part_table
 from frankly_design.requests.design import design_json
 from frankly_design.requests.design_fields import within
 from frankly_design.requests.plan import plan_json
-from frankly_design.tables.parts import chance_shown, part_table
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism

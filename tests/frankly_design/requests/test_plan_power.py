@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_analyst import Plan
-from frankly_design.estimate.decoder import decoder, shares
 from frankly_design.form import FormQuestion, FormRequest, design_form
+from frankly_design.kinds.decoder import decoder, shares
+from frankly_design.kinds.parts import part_table
 from frankly_design.requests.design_form import parts_about
 from frankly_design.requests.plan import plan_json
-from frankly_design.tables.parts import part_table
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from scipy import stats

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frankly_design.engine import engine, kinds
+from frankly_design.engine import engine, measured
 from frankly_design.engine import regret as regret_module
 from frankly_design.form import FormQuestion, FormRequest
 from frankly_design.form.comparisons import separate_blocks
+from frankly_design.kinds.kind import Kind
 from frankly_design.optimum import solver
 from frankly_design.requests import design as design_requests
 from frankly_design.requests.design import design_json
@@ -91,8 +92,8 @@ def test_a_search_that_is_stopped_is_overdue_soon_after() -> None:
 @pytest.mark.parametrize(
     ("place", "name", "left_out"),
     [
-        (kinds, "information_and_hamming", ["information", "normalised_information"]),
-        (kinds, "measures", ["measures"]),
+        (Kind, "information_and_hamming", ["information", "normalised_information"]),
+        (measured, "measures", ["measures"]),
         (design_requests, "regret", ["regret"]),
         (design_requests, "frontier", ["frontier"]),
     ],
@@ -116,7 +117,7 @@ def test_a_figure_that_is_late_is_left_out(
 
 def test_the_objective_is_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    late_before(monkeypatch, clock, kinds, "information_and_hamming", 10.1 + FINISH_S)
+    late_before(monkeypatch, clock, Kind, "information_and_hamming", 10.1 + FINISH_S)
     response = design_json({**REQUEST, "objective": "information"}, clock)
     assert response["left_out"] == ["measures", "regret"]
     assert response["information"] == response["parameters"]["value"] > 0
@@ -126,7 +127,7 @@ def test_the_variance_of_the_shares_is_left_out_if_targets_are_the_objective(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = Clock()
-    late_before(monkeypatch, clock, kinds, "variances", 10.1 + FINISH_S)
+    late_before(monkeypatch, clock, Kind, "variances", 10.1 + FINISH_S)
     response = design_json({**REQUEST, "targets": [[1, 0, 0, 0]]}, clock)
     assert response["left_out"] == ["variance", "measures"]
     assert response["variance"] is None
