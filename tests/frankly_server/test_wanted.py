@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from frankly_analyst.shown import Shown
 from frankly_design.estimate.scales import DesignRows, Figure
+from frankly_design.kinds.parts import PartTable, chance_shown, counted_blocks, estimated_blocks
 from frankly_design.requests.design_form import FormQuestionFields
 from frankly_design.tables.limits import Limits
-from frankly_design.tables.parts import PartTable, chance_shown, counted_blocks, estimated_blocks
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism

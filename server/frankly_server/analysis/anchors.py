@@ -16,16 +16,18 @@ from frankly_design.estimate.anchors import (
     anchor_weights,
     fit_test,
 )
-from frankly_design.estimate.decoder import decoder, shares
 from frankly_design.estimate.estimator import checked_evidence
-from frankly_design.numeric.arrays import FloatArray
-from frankly_design.tables.parts import (
-    PartTable,
-    are_shown_together,
+from frankly_design.kinds.decoder import decoder, shares
+from frankly_design.kinds.dense import table_of
+from frankly_design.kinds.parts import (
+    are_drawn_together,
     counted_blocks,
     estimated_blocks,
+    form_of,
     once_per_document,
+    part_of,
 )
+from frankly_design.numeric.arrays import FloatArray
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
@@ -70,7 +72,7 @@ class Anchor:
     @property
     def form(self) -> AgreementMechanism | None:
         """The form that the anchor is in, or None."""
-        return self.mechanism.form if isinstance(self.mechanism, PartTable) else None
+        return form_of(self.mechanism)
 
 
 def has_anchors(document: SurveyDocument) -> bool:
@@ -95,8 +97,8 @@ def _stated_anchors(document: SurveyDocument, stated: Stated) -> list[Anchor]:
     shown = {id(block): float(share) for block, share in estimated_blocks(document)}
     found = []
     for position, block in enumerate(counted_blocks(document)):
-        mechanism, known = block.mechanism, known_shares(block)
-        if known is None or not isinstance(mechanism, DenseMechanism):
+        mechanism, known = table_of(block.mechanism), known_shares(block)
+        if known is None or mechanism is None:
             continue
         law = random_law(document, block.questions, stated)
         score = law and AnchorScore.of(mechanism, known, law)
@@ -125,12 +127,13 @@ def known_shares(block: Block) -> tuple[Fraction, ...] | None:
     the mechanism has one law for them all, as otherwise nothing is known.
     """
     *others, question = block.questions
-    if question.anchor is None or not isinstance(block.mechanism, DenseMechanism):
+    table = table_of(block.mechanism)
+    if question.anchor is None or table is None:
         return None
     if not question.is_repeated:
         return None if others else question.anchor.shares
     size = len(question.choices)
-    rows = {block.mechanism.weights[i * (size + 1)] for i in range(size)} if others else ()
+    rows = {table.weights[i * (size + 1)] for i in range(size)} if others else ()
     if [other.id for other in others] != [question.anchor.repeats] or len(rows) != 1:
         return None
     return tuple(Fraction(int(x == z), size) for x, z in product(range(size), repeat=2))
@@ -149,18 +152,8 @@ def pairs_with_anchors(document: SurveyDocument, blocks: Blocks) -> list[Blocks]
         for other, block in enumerate(counted)
         if known_shares(block) is not None
         and other != position
-        and _drawn_together(counted[position].mechanism, block.mechanism)
+        and are_drawn_together(counted[position].mechanism, block.mechanism)
     ]
-
-
-def _drawn_together(first: object, second: object) -> bool:
-    """Return True if a report can show both, and their noise is drawn together."""
-    return (
-        isinstance(first, PartTable)
-        and isinstance(second, PartTable)
-        and first.form is second.form
-        and are_shown_together(first.form, (*first.parts, *second.parts))
-    )
 
 
 def anchored(source: Received, group: Group, stated: Stated) -> Anchored | None:
@@ -219,7 +212,7 @@ def overlap_of(source: Received, group: Group, part: Part, stated: Stated) -> Ov
     reports with both are not counted: of several parts of a form, by day, or if they are not asked for.
     """
     anchors = anchors_of(source.document, stated)
-    tables = [table for table in part.mechanisms if isinstance(table, PartTable)]
+    tables = [table for table in map(part_of, part.mechanisms) if table is not None]
     inside = [one for one in anchors if any(one.form is table.form for table in tables)]
     if not inside:
         return None

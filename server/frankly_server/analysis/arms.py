@@ -6,7 +6,7 @@ from math import ceil, floor, prod
 from typing import Any, Final
 
 from frankly_design.estimate.split_plan import sizes_test
-from frankly_design.tables.parts import cell_questions
+from frankly_design.kinds.parts import cell_questions
 
 from frankly_server.analysis.counted_document import Received
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frankly_design.estimate.completion import Shown, completion, draws_one, kept
-from frankly_design.tables.parts import PartTable, counted_blocks
+from frankly_design.kinds.parts import counted_blocks, part_of
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import AgreementMechanism
 
@@ -32,8 +32,8 @@ def completions_json(
 
 def _forms(document: SurveyDocument) -> list[tuple[int, AgreementMechanism]]:
     """Return the forms of a document with their positions among the counted blocks."""
-    mechanisms = enumerate(block.mechanism for block in counted_blocks(document))
-    return [(place, form) for place, form in mechanisms if isinstance(form, AgreementMechanism)]
+    forms = enumerate(block.form for block in counted_blocks(document))
+    return [(place, form) for place, form in forms if form is not None]
 
 
 def _completion_json(
@@ -77,8 +77,8 @@ def _shown(source: Received, place: int, form: AgreementMechanism) -> Shown:
     blocks, shown = counted_blocks(source.document), []
     # The parts of a form follow it among the counted blocks.
     for part in range(place + 1, place + 1 + len(form.parts)):
-        table, counts = blocks[part].mechanism, Counter[int]()
-        assert isinstance(table, PartTable)  # noqa: S101 - see `counted_blocks`
+        table, counts = part_of(blocks[part].mechanism), Counter[int]()
+        assert table is not None  # noqa: S101 - see `counted_blocks`
         for key, cell in source.cells.items():
             if _is_about(key, part):
                 for (column,), number in cell.tally.items():

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from frankly_design.estimate.chernoff import Ends
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.figures import sampling_factors
 from frankly_design.estimate.margins import (
     Pairs,
@@ -30,6 +29,7 @@ from frankly_design.estimate.pooling import (
     weighted_sum,
 )
 from frankly_design.estimate.target_ends import cut
+from frankly_design.kinds.evidence import Evidence
 from frankly_design.numeric.arrays import FloatArray
 
 from frankly_server.analysis.part import Part

@@ -10,17 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import prod
 from typing import Any, Final
 
-from frankly_design.estimate import Joint, SetCounts
-from frankly_design.estimate.joint import Source
-from frankly_design.tables.parts import PartTable, cell_questions, clear_blocks, counted_blocks
+from frankly_design.kinds.parts import cell_questions, clear_blocks, counted_blocks
 from frankly_protocol.blocks import Choice, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
-from frankly_protocol.mechanisms.radix import number_of
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.counted_document import Blocks, Received
@@ -202,7 +197,6 @@ def _part_json(
     document = source.document
     counted = counted_blocks(document)
     part = Part(tuple(counted[i] for i in blocks), 0, {}, ())
-    mechanism = part.mechanism
     published = {
         group: entry
         for group, entry in groups.items()
@@ -212,7 +206,7 @@ def _part_json(
     withheld = [e for g, e in groups.items() if g is not None and g not in published and e.n]
     # Reports of versions without the public question belong to no stratum.
     lost = groups[None].n if None in groups else 0
-    size = len(published) * _size(mechanism)
+    size = len(published) * part.kind.size
     if len(published) > MAX_STRATA or size > remaining:
         raise InvalidInput(
             Problem.UNSUPPORTED,
@@ -221,7 +215,6 @@ def _part_json(
             "by",
         )
     order = _order(document, query.groups)
-    is_sets = not isinstance(mechanism, DenseMechanism | ProductMechanism | Joint)
     body: dict[str, Any] = {
         "document": document.digest,
         "version": document.version,
@@ -229,29 +222,19 @@ def _part_json(
         "release": source.release,
         "block": " × ".join(dict.fromkeys(block.id for block in part.blocks)),
         "questions": [_question_json(q) for block in part.blocks for q in block.questions],
-        "kind": "sets" if is_sets else "table",
+        "kind": "sets" if part.kind.is_set else "table",
         "n": sum(entry.n for entry in groups.values()),
         "minimum": document.min_reports,
-        "factors": factors_json(mechanism, part.design_prior),
+        "factors": factors_json(part.kind, part.design_prior),
         "strata": [
             {"by": dict(zip(query.by, group, strict=True)), "n": entry.n}
-            | _counts_json(part, mechanism, entry)
+            | _counts_json(part, entry)
             for group, entry in sorted(published.items(), key=lambda item: order(item[0]))
         ],
         "withheld": {"strata": len(withheld), "reports": sum(entry.n for entry in withheld)},
         "without_stratum": lost,
     }
-    return body | marginals_json(part, mechanism, query.questions), size
-
-
-def _size(mechanism: Source) -> int:
-    """Return the number of counts of a stratum."""
-    if isinstance(mechanism, Joint):
-        return prod(block.reports for block in mechanism.blocks)
-    if isinstance(mechanism, DenseMechanism | ProductMechanism):
-        return mechanism.reports
-    # Sets are counted by pairs of answers, because there are too many different sets.
-    return mechanism.answers**2
+    return body | marginals_json(part, query.questions), size
 
 
 def _order(document: SurveyDocument, names: Group) -> Callable[[Group], Any]:
@@ -271,30 +254,16 @@ def _order(document: SurveyDocument, names: Group) -> Callable[[Group], Any]:
     return key
 
 
-def _counts_json(part: Part, mechanism: Source, entry: _Grouped) -> dict[str, Any]:
-    if isinstance(mechanism, DenseMechanism | ProductMechanism | Joint):
-        counts = [0] * _size(mechanism)
-        for symbols, n in entry.tally.items():
-            counts[_index(part, mechanism, symbols)] += n
+def _counts_json(part: Part, entry: _Grouped) -> dict[str, Any]:
+    kind = part.kind
+    if not kind.is_set:
+        counts = [0] * kind.size
+        for key, n in entry.tally.items():
+            counts[kind.index(key)] += n
         return {"counts": counts}
-    counted = Part(part.blocks, entry.n, dict(entry.tally), ()).counts
-    assert isinstance(counted, SetCounts)  # noqa: S101 - the counts of sets
+    counted: Any = kind.counts(entry.n, entry.tally)
     masks = None if counted.symbols is None else [list(pair) for pair in counted.symbols if pair[1]]
     return {"pairs": list(map(list, counted.pairs)), "masks": masks}
-
-
-def _index(part: Part, mechanism: Source, symbols: tuple[int, ...]) -> int:
-    """Return the number of a joint symbol, row-major over the factors."""
-    # The columns of a joint table of form parts are not products of the parts' columns.
-    if isinstance(mechanism, PartTable) and len(part.blocks) > 1:
-        return part.column_together(mechanism, symbols)
-    return number_of(symbols, (factor.reports for factor in _factors(mechanism)))
-
-
-def _factors(mechanism: Source) -> Sequence[Mechanism]:
-    if isinstance(mechanism, Joint):
-        return mechanism.blocks
-    return mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
 
 
 def _question_json(question: Question) -> dict[str, Any]:

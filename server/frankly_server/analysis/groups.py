@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_analyst.request import COMPARISONS
-from frankly_design.tables.parts import cell_questions
+from frankly_design.kinds.parts import cell_questions
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem

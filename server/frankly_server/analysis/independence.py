@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from frankly_design.estimate.effects import chi_squared, length_ends, wald
 from frankly_design.estimate.figures import sampling_factors
-from frankly_design.estimate.projection import onto_simplex
+from frankly_design.kinds.projection import onto_simplex
 from frankly_design.numeric.arrays import FloatArray
 
 from frankly_server.analysis.part import Part

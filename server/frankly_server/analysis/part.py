@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """One document's part in a table: its blocks and counts, and the targets over its joint answers."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 
-from frankly_design.estimate import Joint, SetCounts
-from frankly_design.estimate.decoder import Targets
-from frankly_design.estimate.estimator import checked_evidence
-from frankly_design.estimate.evidence import Evidence
-from frankly_design.estimate.inputs import Tally as Counts
-from frankly_design.estimate.joint import Source
-from frankly_design.estimate.set_law import SetMechanism
-from frankly_design.tables.parts import PartTable, part_table
+from frankly_design.kinds.decoder import Targets
+from frankly_design.kinds.evidence import Evidence
+from frankly_design.kinds.joint import Source
+from frankly_design.kinds.kind import Estimable
+from frankly_design.kinds.kind import Tally as Counts
+from frankly_design.kinds.registry import together
 from frankly_protocol.blocks import Block, Question
-from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
-from frankly_protocol.problems import Problem
+from frankly_protocol.mechanisms import Mechanism
 
 from frankly_server.analysis.counted_document import Tally
-from frankly_server.store import is_masked
 
 
 @dataclass(frozen=True)  # no slots: the cached properties are stored in its `__dict__`
@@ -78,45 +72,18 @@ class Part:
         return tuple(block.numbered_mechanism for block in self.blocks)
 
     @cached_property
-    def together(self) -> PartTable | None:
-        """Joint table of several parts of one form, which are dependent; None for other blocks.
+    def kind(self) -> Estimable:
+        """How the blocks are counted and decoded, together.
 
         Raises InvalidInput(unsupported) for parts of a form together with other blocks.
         """
-        parts = [m for m in self.mechanisms if isinstance(m, PartTable)]
-        forms = {id(part.form) for part in parts}
-        if len(self.blocks) == 1 or len(forms) == len(parts):
-            return None
-        if len(forms) > 1 or len(parts) < len(self.blocks):
-            raise InvalidInput(
-                Problem.UNSUPPORTED,
-                "several questions of one form cannot be combined with others: name fewer",
-                "targets",
-            )
-        return part_table(parts[0].form, tuple(i for part in parts for i in part.parts))
+        return together(self.mechanisms)
 
-    @cached_property
+    @property
     def mechanism(self) -> Source:
         """Mechanism of the block, or the joint mechanism of several blocks."""
-        if self.together is not None:
-            return self.together
-        if len(self.blocks) == 1:
-            return self.mechanisms[0]
-        tables: list[DenseMechanism] = []
-        factors: list[DenseMechanism | SetMechanism] = []
-        for mechanism in self.mechanisms:
-            block_factors = (
-                mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
-            )
-            factors += block_factors
-            tables += [factor for factor in block_factors if isinstance(factor, DenseMechanism)]
-        # An answer in the clear has a table of fewer bits, which a product does not allow.
-        is_product = (
-            len(tables) == len(factors)
-            and len({table.bits for table in tables}) == 1
-            and not any(isinstance(table, PartTable) for table in tables)
-        )
-        return ProductMechanism(tuple(tables)) if is_product else Joint(tuple(factors))
+        source: Source = self.kind.mechanism
+        return source
 
     @cached_property
     def design_prior(self) -> tuple[int, ...]:
@@ -129,39 +96,8 @@ class Part:
 
     @cached_property
     def counts(self) -> Counts:
-        """Tally in the form that the estimator of this mechanism expects."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, PartTable) and len(self.blocks) > 1:
-            return self._counts_together(mechanism)
-        if isinstance(mechanism, ProductMechanism | Joint):
-            return dict(self.tally)
-        if isinstance(mechanism, DenseMechanism):
-            return [self.tally.get((y,), 0) for y in range(mechanism.reports)]
-        # Small sets are counted by their bit mask, large ones by pairs of positions.
-        if is_masked(mechanism):
-            return SetCounts.of_symbols(
-                mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()}
-            )
-        # The matrix of pair counts is symmetric, and only pairs x ≤ z are stored.
-        pairs = [[0] * mechanism.answers for _ in range(mechanism.answers)]
-        for (x, z), n in self.tally.items():
-            pairs[x][z] = pairs[z][x] = n
-        return SetCounts(self.n, tuple(map(tuple, pairs)))
-
-    def _counts_together(self, table: PartTable) -> list[int]:
-        """Return the counts by column of the joint table of the parts."""
-        counts = [0] * table.reports
-        for columns, n in self.tally.items():
-            counts[self.column_together(table, columns)] += n
-        return counts
-
-    def column_together(self, table: PartTable, columns: Sequence[int]) -> int:
-        """Return the column of the parts' joint table, from the columns of the parts."""
-        parts = zip(self.mechanisms, columns, strict=True)
-        columns_shown = [
-            part.shown(column) for part, column in parts if isinstance(part, PartTable)
-        ]
-        return table.column_of(columns_shown[0][0], [i for _, sets in columns_shown for i in sets])
+        """Tally in the form that the estimator expects."""
+        return self.kind.counts(self.n, self.tally)
 
     @property
     def question_keys(self) -> tuple[tuple[str, ...], ...]:
@@ -179,4 +115,4 @@ class Part:
 
     def evidence(self, targets: Targets) -> Evidence:
         """Return the evidence of the counts about targets over the joint answers."""
-        return checked_evidence(self.mechanism, self.counts, targets, self.design_prior)
+        return self.kind.evidence(self.kind.checked(self.counts), targets, self.design_prior)

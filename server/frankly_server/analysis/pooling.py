@@ -21,11 +21,11 @@ from typing import Any, Final
 import numpy as np
 from frankly_analyst.request import INVERSE_VARIANCE
 from frankly_design.estimate import Estimate, estimate
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.margins import Pairs, Values
 from frankly_design.estimate.poisoning import Poisoning
 from frankly_design.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
 from frankly_design.estimate.target_ends import cut
+from frankly_design.kinds.evidence import Evidence
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 from frankly_analyst.random_answers import UNCOUNTED
 from frankly_design.estimate.anchors import Anchored, same_share_by_anchors
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.figures import Figures
 from frankly_design.estimate.margins import Pairs, normal_quantile
 from frankly_design.estimate.validity import (
@@ -26,6 +25,7 @@ from frankly_design.estimate.validity import (
     with_share,
     without_noise_of,
 )
+from frankly_design.kinds.evidence import Evidence
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.numeric.lazy import special
 from frankly_protocol.blocks import Question

@@ -8,11 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations_with_replacement
 from typing import Any, Protocol, TypeVar
 
-from frankly_design.tables.parts import counted_blocks, counted_symbols
-from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism, DenseMechanism
+from frankly_design.kinds.kind import Counted
+from frankly_design.kinds.parts import counted_blocks
 
 from frankly_server.analysis.counted_document import Blocks, CellCounts, Key, Received
 from frankly_server.analysis.periods import ALL_TIME, Span
@@ -26,9 +25,6 @@ from frankly_server.store import (
     PairKey,
     Transaction,
     day_of,
-    is_masked,
-    is_set,
-    members,
 )
 
 Tallies = dict[Key, Counter[tuple[int, ...]]]
@@ -101,9 +97,7 @@ def _received(tx: Transaction, row: DocumentRow, source: Received, only_counts: 
     uncounted = [
         (i,)
         for i, block in enumerate(counted_blocks(source.document))
-        if not layout.covers((i,))
-        and not isinstance(block.mechanism, AgreementMechanism)
-        and not only_counts
+        if not layout.covers((i,)) and block.form is None and not only_counts
     ]
     return source.with_cells(cells).with_cells(_from_reports(tx, row, source, uncounted))
 
@@ -227,7 +221,7 @@ def _from_reports(
     """
     if not block_groups:
         return {}
-    mechanisms = [block.mechanism for block in counted_blocks(source.document)]
+    layout = Layout.of(source.document)
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
     for group in tx.released_reports.of_document(row.survey, row.digest):
@@ -236,7 +230,7 @@ def _from_reports(
             continue
         if not source.holds(group.stratum):
             continue
-        counted = counted_symbols(mechanisms, group.symbols)
+        counted = layout.symbols(group.symbols)
         for blocks in block_groups:
             symbols = [counted[i] for i in blocks]
             # A report without some of the parts contains no information about their joint answers.
@@ -244,7 +238,7 @@ def _from_reports(
                 continue
             key = (blocks, group.stratum, period)
             totals[key] += group.n
-            for entry in _entries([mechanisms[i] for i in blocks], symbols):
+            for entry in _entries([layout.kinds[i] for i in blocks], symbols):
                 tallies[key][entry] += group.n
     return _cells(totals, tallies)
 
@@ -259,27 +253,9 @@ def _cells(totals: dict[Key, int], tallies: Tallies) -> dict[Key, CellCounts]:
     return {key: CellCounts(n, dict(tallies[key])) for key, n in totals.items()}
 
 
-def _entries(mechanisms: Sequence[AnyMechanism], symbols: Sequence[Any]) -> list[tuple[int, ...]]:
-    """Return the tally keys of one report: pairs of positions for a large set, else one joint key.
-
-    A form has no keys: only the number of its reports is counted.
-    """
-    if isinstance(mechanisms[0], AgreementMechanism):
-        return []
-    if len(mechanisms) == 1 and is_set(mechanisms[0]) and not is_masked(mechanisms[0]):
-        return list(combinations_with_replacement(members(symbols[0]), 2))
-    return [
-        tuple(
-            part
-            for m, symbol in zip(mechanisms, symbols, strict=True)
-            for part in _parts(m, symbol)
-        )
-    ]
-
-
-def _parts(mechanism: AnyMechanism, symbol: Any) -> tuple[int, ...]:
-    """Return a stored symbol as integers: one, or one per factor of a product."""
-    if isinstance(mechanism, DenseMechanism):
-        return (int(symbol),)
-    symbols = mechanism.check_symbol(symbol)
-    return symbols if isinstance(symbols, tuple) else (symbols,)
+def _entries(kinds: Sequence[Counted], symbols: Sequence[Any]) -> list[tuple[int, ...]]:
+    """Return the tally keys of one report: those of a single block, else one joint key."""
+    if len(kinds) == 1:
+        return kinds[0].keys(symbols[0])
+    pairs = zip(kinds, symbols, strict=True)
+    return [tuple(part for kind, symbol in pairs for part in kind.parts(symbol))]

@@ -13,8 +13,8 @@ from typing import Any
 
 from frankly_analyst.request import SHARES
 from frankly_design.estimate.denial import denied
+from frankly_design.kinds.parts import counted_blocks
 from frankly_design.numeric import rational
-from frankly_design.tables.parts import counted_blocks
 from frankly_protocol import __version__
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem

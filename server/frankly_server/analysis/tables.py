@@ -10,15 +10,15 @@ from typing import Final
 
 from frankly_analyst.plots import NUMBER, SHARE
 from frankly_analyst.request import ANSWERED, INVERSE_VARIANCE, SCALES, WANTED
-from frankly_design.estimate.decoder import Targets, decoder, shares
 from frankly_design.estimate.scales import Figure, Scale, wanted_figures
 from frankly_design.form.joint_tables import is_estimable
+from frankly_design.kinds.decoder import Targets, decoder, shares
+from frankly_design.kinds.dense import table_of
+from frankly_design.kinds.parts import clear_blocks, counted_blocks, part_of
 from frankly_design.numeric import rational
-from frankly_design.tables.parts import PartTable, clear_blocks, counted_blocks
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import DISTRIBUTION
 
@@ -158,8 +158,8 @@ def _estimates(source: Received, question: Question, targets: Sequence[Target]) 
     """Return True if this version's reports can estimate every target, decided exactly."""
     places = blocks_of(source.document, (question,)) or ()
     blocks = [counted_blocks(source.document)[place] for place in places]
-    table = blocks[0].numbered_mechanism
-    if not isinstance(table, DenseMechanism):
+    table = table_of(blocks[0].mechanism)
+    if table is None:
         return True  # sets and products are designed for all shares
     cells = cell_weights(blocks, Table((question,), tuple(targets), (source,), shares=False))
     rows = [row for target in targets for row in (target.weights, target.over) if row is not None]
@@ -205,7 +205,7 @@ def estimable_blocks(document: SurveyDocument) -> list[tuple[int, Block]]:
     return [
         (position, block)
         for position, block in enumerate(counted_blocks(document))
-        if not isinstance(block.mechanism, AgreementMechanism)
+        if block.form is None
     ]
 
 
@@ -215,7 +215,7 @@ def _lacks_joint_table(document: SurveyDocument, questions: Sequence[Question]) 
         return False
     blocks = counted_blocks(document)
     tables = [blocks[i].mechanism for i in blocks_of(document, questions) or ()]
-    parts = [table for table in tables if isinstance(table, PartTable)]
+    parts = [part for part in map(part_of, tables) if part is not None]
     # By identity, because an equality test of two forms would compare all their tables.
     forms = {id(part.form): part.form for part in parts}
     return any(

@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 from frankly_design.estimate import Estimate
 from frankly_design.estimate.estimator import nothing_yet
-from frankly_design.estimate.evidence import Evidence
 from frankly_design.estimate.margins import Values
 from frankly_design.estimate.pooling import Homogeneity, homogeneity
-from frankly_design.estimate.projection import onto_simplex
+from frankly_design.kinds.evidence import Evidence
+from frankly_design.kinds.projection import onto_simplex
 from frankly_design.numeric.arrays import FloatArray
 
 from frankly_server.analysis.part import Part

@@ -11,7 +11,6 @@ from frankly_protocol.audit.bounds import times
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.promises import Promise
 
 
@@ -204,9 +203,9 @@ def promise_words(promise: Promise) -> str:
     """Return a promise's notion, its secret and its level; levels are rounded up."""
     claim = promise.claim
     about = "" if promise.secret is None else f" about “{promise.secret}”"
-    if claim.notion == "dpv" and claim.level is not None and promise.prior is not None:
-        value = promise.prior.secrets[claim.sensitive or 0]
-        return f"dpv{about}: P(“{value}” | report) at most {chance_up(Fraction(*claim.level))}"
+    if claim.sensitive is not None and claim.level is not None and promise.prior is not None:
+        value = promise.prior.secrets[claim.sensitive]
+        return f"{claim.name}{about}: P(“{value}” | report) at most {chance_up(Fraction(*claim.level))}"
     if claim.notion == "alip":
         up, down = (side and Fraction(*side) for side in (claim.level, claim.low_level))
         return f"{claim.name}{about}: belief up {bound_words(up)}, down {bound_words(down)}"
@@ -245,7 +244,7 @@ def relation_words(promise: Promise, block: Block, *, has_strata: bool) -> str:
     )
     if promise.secret is None:
         return f"Needs no prior. Ceiling: {ceiling}"
-    rests = "bounds are" if promise.claim.notion == "rldp" else "table is"
+    rests = "bounds are" if promise.claim.lower_bounds is not None else "table is"
     # A public answer and a report together can reveal what neither reveals alone.
     condition = (
         "is void against readers who know the public answers"
@@ -258,7 +257,7 @@ def relation_words(promise: Promise, block: Block, *, has_strata: bool) -> str:
 def posterior_words(facts: Facts) -> Sequence[str]:
     """Return a sentence for each bound of the whole report on a posterior (dpv)."""
     promises = [p for block in facts.document.blocks for p in block.promises]
-    promises = [promise for promise in promises if promise.claim.notion == "dpv"]
+    promises = [promise for promise in promises if promise.claim.sensitive is not None]
     return [
         f"After the whole report, the probability that “{bound.secret}” is "
         f"“{promise.prior.secrets[bound.sensitive]}” is at most {chance_up(bound.bound)}, if the "
@@ -273,13 +272,14 @@ def guess_words(facts: Facts, block: Block) -> str:
 
     Chances are rounded up.
     """
-    mechanism = block.mechanism
-    if isinstance(mechanism, AgreementMechanism):
-        easiest = mechanism.easiest
-        guess, choices = mechanism.guesses[easiest], mechanism.choices[easiest]
+    form = block.form
+    if form is not None:
+        easiest = form.easiest
+        guess, choices = form.guesses[easiest], form.choices[easiest]
         question = block.questions[easiest]
         about = f"the answer to “{facts.text_of(question)}” ({question.id}), the easiest to guess"
     else:
+        mechanism = block.numbered_mechanism
         guess, choices = mechanism.guess, mechanism.answers
         about = "the answer" if len(block.questions) == 1 else "all answers of the block at once"
     return f"{about}: at most {chance_up(guess)} (blind: 1 in {choices})"

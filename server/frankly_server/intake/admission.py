@@ -7,7 +7,7 @@ from datetime import datetime
 from math import ceil
 from typing import Any, Final
 
-from frankly_design.tables.parts import clear_blocks
+from frankly_design.kinds.parts import clear_blocks
 from frankly_protocol import canonical
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
+from frankly_design.kinds.kind import Counted
+from frankly_design.kinds.symbols import members
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import Mechanism, ProductMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.store import Layout
 from frankly_server.store.exporting import ExportedRow
-from frankly_server.store.statistics import members
 
 ID: Final = "id"
 STRATUM: Final = "stratum"
@@ -80,17 +80,15 @@ def _unnumbered_value(layout: Layout, block: int, symbol: Any) -> Any:
     return members(symbol) if block in layout.sets else json.dumps(symbol, separators=(",", ":"))
 
 
-def symbols_of(mechanisms: Sequence[Mechanism], layout: Layout, values: Sequence[Any]) -> list[Any]:
+def symbols_of(layout: Layout, values: Sequence[Any]) -> list[Any]:
     """Return the symbols of a row in JSON form, one per block. values : values of its columns."""
     return [
-        _symbol(mechanism, layout, block, value)
-        for block, (mechanism, value) in enumerate(zip(mechanisms, values, strict=True))
+        _symbol(kind, value, is_numbered=bool(layout.radices[block]), is_set=block in layout.sets)
+        for block, (kind, value) in enumerate(zip(layout.kinds, values, strict=True))
     ]
 
 
-def _symbol(mechanism: Mechanism, layout: Layout, block: int, value: Any) -> Any:
-    if not layout.radices[block] and block not in layout.sets:
-        return json.loads(value)
-    if isinstance(mechanism, ProductMechanism):
-        return mechanism.symbol_json(layout.parts(block, value))
-    return mechanism.symbol_json(value if layout.radices[block] else sum(1 << x for x in value))
+def _symbol(kind: Counted, value: Any, *, is_numbered: bool, is_set: bool) -> Any:
+    if is_numbered:
+        return kind.symbol_of(value)
+    return kind.symbol_of(sum(1 << x for x in value)) if is_set else json.loads(value)

@@ -166,10 +166,9 @@ class _ExportReports:
 
     def of_document(self, _survey: str, digest: str) -> Iterator[IdenticalReports]:
         document = next(row for row in self._counts.documents if row.digest == digest).document()
-        mechanisms = [block.numbered_mechanism for block in document.blocks]
         layout = Layout.of(document)
         for stratum, values, n in self._counts.read(digest):
-            yield IdenticalReports(0, symbols_of(mechanisms, layout, values), stratum, n)
+            yield IdenticalReports(0, symbols_of(layout, values), stratum, n)
 
 
 class _ExportBatches:

@@ -9,6 +9,8 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Final
 
+from frankly_design.kinds.symbols import NO_NUMBER
+
 from frankly_server.scale.columns import ID, STRATUM, block_column, optional_module
 from frankly_server.scale.engines import (
     NO_BLOCK,
@@ -18,7 +20,6 @@ from frankly_server.scale.engines import (
     require_one_report_per_id,
 )
 from frankly_server.store import Layout
-from frankly_server.store.statistics import NO_NUMBER
 
 _FETCHED: Final = 10_000
 """Number of rows fetched from DuckDB at a time."""

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.keys.durable import sync_folder, written_whole
@@ -109,7 +108,7 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
 def _require_columns(row: DocumentRow) -> None:
     """Raise InvalidInput(unsupported) for a document whose reports do not fit into columns."""
     document = SurveyDocument.from_envelope(row.envelope)
-    forms = [isinstance(block.mechanism, AgreementMechanism) for block in document.blocks]
+    forms = [block.form is not None for block in document.blocks]
     for is_so, what in ((any(forms), "on a form with one level"), (document.arms, "with arms")):
         if is_so:
             raise InvalidInput(

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from frankly_design.kinds.symbols import NO_NUMBER
+
 from frankly_server.scale.columns import ID, STRATUM, block_column, optional_module
 from frankly_server.scale.engines import (
     NO_BLOCK,
@@ -17,7 +19,6 @@ from frankly_server.scale.engines import (
     require_one_report_per_id,
 )
 from frankly_server.store import Layout
-from frankly_server.store.statistics import NO_NUMBER
 
 # Pseudo blocks: one job returns the counts, the number of reports, and the number of conflicting
 # ids.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Database access: named transactions (`Database`) and one class per table."""
 
+from frankly_design.kinds.symbols import NO_NUMBER
+
 from frankly_server.store.accounts import AccountRow
 from frankly_server.store.api_keys import ApiKeyRow
 from frankly_server.store.audit import AuditEvent
@@ -21,7 +23,7 @@ from frankly_server.store.released_reports import IdenticalReports
 from frankly_server.store.releases import WITHHELD_STRATUM
 from frankly_server.store.reports import ReportRow
 from frankly_server.store.second_factors import SecondFactorRow
-from frankly_server.store.statistics import NO_NUMBER, Layout, is_masked, is_set, members
+from frankly_server.store.statistics import Layout
 from frankly_server.store.surveys import SurveyRow
 
 __all__ = [
@@ -53,9 +55,6 @@ __all__ = [
     "UnsafeStore",
     "day_of",
     "downgrade",
-    "is_masked",
-    "is_set",
-    "members",
     "read_back",
     "restore_backup",
     "save_backup",

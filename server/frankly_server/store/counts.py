@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from frankly_design.kinds.symbols import NO_NUMBER
 from frankly_protocol.errors import FranklyError
 from sqlalchemy import (
     BigInteger,
@@ -33,7 +34,7 @@ from frankly_server.store.batches import batches, day_of
 from frankly_server.store.documents import documents
 from frankly_server.store.released_reports import IdenticalReports, ReleasedReports
 from frankly_server.store.schema import column, key_column, key_columns, metadata
-from frankly_server.store.statistics import NO_NUMBER, Blocks, Layouts, Pair
+from frankly_server.store.statistics import Blocks, Layouts, Pair
 
 counts = Table(
     "batch_counts",

@@ -20,46 +20,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import prod
-from typing import Any, Final, TypeGuard
+from typing import TYPE_CHECKING, Any, Final
 
-from frankly_design.tables.parts import (
-    PartTable,
-    are_shown_together,
+from frankly_design.kinds.parts import (
+    are_drawn_together,
     counted_blocks,
     counted_symbols,
+    form_of,
     once_per_document,
 )
+from frankly_design.kinds.symbols import NO_NUMBER, members
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import (
-    AnyMechanism,
-    DenseMechanism,
-    ProductMechanism,
-    SubsetMechanism,
-    UnaryMechanism,
-)
-from frankly_protocol.mechanisms.radix import digits_of, number_of
+from frankly_protocol.mechanisms.radix import digits_of
 
-NO_NUMBER: Final = -1
-"""Symbol of the single count of a block whose symbols have no numbers."""
+if TYPE_CHECKING:
+    from frankly_design.kinds.kind import Counted
 
-# The stored counts depend on these limits, so changing one requires a migration that recounts.
-MOST_MASKED: Final = 10
-"""Largest number of answers of a set that is counted by its bit mask (at most 2^10 counts).
-
-The maximum-likelihood shares need these counts; pairs of positions are not enough.
-"""
+# The stored counts depend on these limits and on those of the kinds (`Counted.digits`), so changing
+# one requires a migration that recounts.
 MOST_SET_ROWS: Final = 64 * 65 // 2
 """Largest number of pairs in all sets of one report: one unary question of 64 choices."""
 MOST_PAIRS: Final = 16 * 15 // 2
 """Largest number of pairs of blocks that are counted: all pairs of 16 blocks."""
 MOST_CELLS: Final = 64 * 64
 """Largest product of the numbers of symbols of two counted blocks: two questions of 64 choices."""
-MOST_SYMBOLS: Final = 1 << 20
-"""Largest number of symbols of a counted product.
-
-`estimate.decoder.MAX_CELLS` refuses larger ones.
-"""
-
 Symbols = Sequence[Any]
 Blocks = tuple[int, int]
 """(block, later block), or (block, block) for the positions of a set."""
@@ -73,37 +57,36 @@ class Layout:
 
     radices : per block, the sizes of the digits of its numbers (one digit unless the block is a
     product); empty if its symbols have no numbers. sets : blocks whose pairs of positions are
-    counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted. mechanisms :
+    counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted. kinds : of the
     mechanisms of the counted blocks.
     """
 
     radices: tuple[tuple[int, ...], ...]
     sets: tuple[int, ...]
     pairs: tuple[Blocks, ...]
-    mechanisms: tuple[AnyMechanism, ...] = ()
+    kinds: "tuple[Counted, ...]"
 
     @staticmethod
     @once_per_document
     def of(document: SurveyDocument) -> "Layout":
         """Return the layout of a document."""
-        mechanisms = tuple(block.mechanism for block in counted_blocks(document))
-        radices = tuple(_radices(mechanism) for mechanism in mechanisms)
+        # Kinds need numerical libraries, which commands that count nothing do not load.
+        from frankly_design.kinds.registry import counted_of  # noqa: PLC0415
+
+        kinds = tuple(counted_of(block.mechanism) for block in counted_blocks(document))
+        radices = tuple(kind.digits for kind in kinds)
         sets, remaining_rows = [], MOST_SET_ROWS
-        for i, mechanism in enumerate(mechanisms):
-            if (
-                not radices[i]
-                and is_set(mechanism)
-                and (rows := _pairs_held(mechanism)) <= remaining_rows
-            ):
+        for i, kind in enumerate(kinds):
+            if kind.is_set and not radices[i] and kind.most_pairs <= remaining_rows:
                 sets.append(i)
-                remaining_rows -= rows
-        numbered = [i for i, sizes in enumerate(radices) if sizes and not is_set(mechanisms[i])]
+                remaining_rows -= kind.most_pairs
+        numbered = [i for i, kind in enumerate(kinds) if radices[i] and not kind.is_set]
         # Sorted by the later block, so that appending blocks to a survey does not change which
         # pairs of earlier blocks are counted.
         pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
-        pairs = [(i, j) for i, j in pairs if _is_pair_counted(mechanisms[i], mechanisms[j])]
+        pairs = [(i, j) for i, j in pairs if _is_pair_counted(kinds[i], kinds[j])]
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
-        return Layout(radices, tuple(sets), tuple(small[:MOST_PAIRS]), mechanisms)
+        return Layout(radices, tuple(sets), tuple(small[:MOST_PAIRS]), kinds)
 
     def covers(self, blocks: Sequence[int]) -> bool:
         """Return True if joint estimates of these blocks can be computed from counts alone."""
@@ -117,11 +100,15 @@ class Layout:
         The number is NO_NUMBER for a block without numbers, and None for a part that the report
         does not show.
         """
-        counted = counted_symbols(self.mechanisms, symbols)
+        counted = self.symbols(symbols)
         return [
-            None if symbol is None else _number(sizes, symbol)
-            for sizes, symbol in zip(self.radices, counted, strict=True)
+            None if symbol is None else kind.number(symbol) if sizes else NO_NUMBER
+            for kind, sizes, symbol in zip(self.kinds, self.radices, counted, strict=True)
         ]
+
+    def symbols(self, symbols: Symbols) -> list[Any]:
+        """Return a report's symbol for every counted block; None for a part that it does not show."""
+        return counted_symbols([kind.mechanism for kind in self.kinds], symbols)
 
     def parts(self, block: int, number: int) -> tuple[int, ...]:
         """Return the digits of a block's number: one per factor of a product, else the number."""
@@ -134,7 +121,7 @@ class Layout:
 
         numbers : the numbers of `symbols`, as `numbers` returns them.
         """
-        counted = counted_symbols(self.mechanisms, symbols) if self.sets else ()
+        counted = self.symbols(symbols) if self.sets else ()
         for i in self.sets:
             yield (i, i), combinations_with_replacement(members(counted[i]), 2)
         for i, j in self.pairs:
@@ -169,59 +156,9 @@ class Layouts:
         return self.by_arm[self.arm(stratum)]
 
 
-def is_set(mechanism: AnyMechanism) -> TypeGuard[UnaryMechanism | SubsetMechanism]:
-    """Return True if a symbol of this mechanism is a set of answers."""
-    return isinstance(mechanism, UnaryMechanism | SubsetMechanism)
-
-
-def is_masked(mechanism: AnyMechanism) -> bool:
-    """Return True if a symbol is a set of at most MOST_MASKED answers, counted by its bit mask."""
-    return is_set(mechanism) and mechanism.answers <= MOST_MASKED
-
-
-def _is_pair_counted(first: AnyMechanism, second: AnyMechanism) -> bool:
+def _is_pair_counted(first: "Counted", second: "Counted") -> bool:
     """Return True if a report can show both; some parts of a form never occur together."""
-    if not isinstance(first, PartTable) or not isinstance(second, PartTable):
+    form = form_of(first.mechanism)
+    if form is None or form is not form_of(second.mechanism):
         return True
-    if first.form is not second.form:
-        return True
-    return are_shown_together(first.form, (*first.parts, *second.parts))
-
-
-def members(symbol: str) -> list[int]:
-    """Return the positions that a set in JSON form contains, in increasing order."""
-    mask, positions = int(symbol, 16), []
-    while mask:
-        lowest = mask & -mask  # the lowest set bit
-        positions.append(lowest.bit_length() - 1)
-        mask ^= lowest
-    return positions
-
-
-def _radices(mechanism: AnyMechanism) -> tuple[int, ...]:
-    if isinstance(mechanism, DenseMechanism):
-        return (mechanism.reports,)
-    if is_set(mechanism) and is_masked(mechanism):
-        return (1 << mechanism.answers,)
-    if isinstance(mechanism, ProductMechanism) and mechanism.reports <= MOST_SYMBOLS:
-        return tuple(factor.reports for factor in mechanism.factors)
-    return ()
-
-
-def _pairs_held(mechanism: UnaryMechanism | SubsetMechanism) -> int:
-    """Return the largest number of pairs of positions in one set.
-
-    All sets of a subset mechanism have the same size.
-    """
-    size = mechanism.size if isinstance(mechanism, SubsetMechanism) else mechanism.answers
-    return size * (size + 1) // 2
-
-
-def _number(sizes: Sequence[int], symbol: Any) -> int:
-    if not sizes:
-        return NO_NUMBER
-    if type(symbol) is int:
-        return symbol
-    if isinstance(symbol, str):
-        return int(symbol, 16)
-    return number_of(map(int, symbol), sizes)  # as `ProductMechanism` numbers its answers
+    return are_drawn_together(first.mechanism, second.mechanism)

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import isqrt
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from frankly_design.kinds.dense import table_of
 from frankly_design.requests.fields import ClosedModel, Slug, custom, whole, whole_schema
 from frankly_protocol.blocks import Block
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_SET_ANSWERS
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Anchor
@@ -311,11 +312,11 @@ def require_together(blocks: Sequence[Block]) -> None:
     the other questions.
     """
     for block in blocks:
-        form = block.mechanism
+        form = block.form
         known = [question.anchor for question in block.questions if question.anchor is not None]
         if (
             block.asks_drawn
-            and isinstance(form, AgreementMechanism)
+            and form is not None
             and known
             and any(len(component.slots) == 1 for component in form.components)
         ):
@@ -345,8 +346,8 @@ def require_telling(block: Block, field: str, way_out: str = "use optimal or grr
     anchor = block.questions[0].anchor if len(block.questions) == 1 else None
     if anchor is None or anchor.repeats is not None:
         return
-    table = block.numbered_mechanism
-    if not isinstance(table, DenseMechanism):
+    table = table_of(block.mechanism)
+    if table is None:
         raise InvalidInput(
             Problem.UNSUPPORTED,
             f"{block.mechanism_name} sends sets of answers, with which known shares are not compared: {way_out}",
@@ -363,10 +364,10 @@ def require_telling(block: Block, field: str, way_out: str = "use optimal or grr
 
 def _require_telling_twice(part: Block, field: str) -> None:
     """Raise InvalidInput if reports about both copies cannot tell equal answers from random ones."""
-    table, k = part.numbered_mechanism, len(part.questions[0].choices)
+    table, k = table_of(part.mechanism), len(part.questions[0].choices)
     counts = [int(x % (k + 1) == 0) for x in range(k * k)]
     if (
-        not isinstance(table, DenseMechanism)
+        table is None
         or len({row for row, is_equal in zip(table.weights, counts, strict=True) if is_equal}) > 1
         or not _differ(table, counts)
     ):

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 from frankly_design.estimate.anchors import anchor_weights
-from frankly_design.tables.parts import PartTable
+from frankly_design.kinds.parts import form_of
 from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.anchors import Anchor, anchors_of
@@ -51,8 +51,8 @@ def variance_of(anchors: list[Anchor]) -> float:
 
 
 def _in_one_form(stated: Stated, anchor: Anchor) -> bool:
-    mechanism = stated.block.mechanism
-    return isinstance(mechanism, PartTable) and mechanism.form is anchor.form
+    form = form_of(stated.block.mechanism)
+    return form is not None and form is anchor.form
 
 
 def correction_in_words(document: SurveyDocument) -> Iterator[str]:

@@ -129,9 +129,7 @@ class BlockDefinition(StatedLevels, DesignChoices):
     @property
     def in_pairs(self) -> bool:
         """True if answers are pairs (s, u): the prior has a row for each s, a column for each u."""
-        return self.mechanism in PAIRS or any(
-            levels.notion == "rldp" for levels in self.protections
-        )
+        return self.mechanism in PAIRS or any(levels.has_pairs for levels in self.protections)
 
     def _check_prior(self, prior: PriorDefinition, *, named: bool) -> None:
         rows = len(prior.tables[0])

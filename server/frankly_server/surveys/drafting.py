@@ -8,21 +8,22 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from frankly_design.engine.engine import SMALLER_TABLES, DesignRequest, DesignResult, design
-from frankly_design.estimate.decoder import decoder
 from frankly_design.estimate.identifiable import answers_of, in_words
 from frankly_design.estimate.scales import DesignRows, wanted_figures
 from frankly_design.families import FAMILIES
 from frankly_design.form import FormDesign, FormQuestion, FormRequest, design_form
+from frankly_design.kinds.decoder import decoder
+from frankly_design.kinds.dense import table_of
+from frankly_design.kinds.parts import part_blocks
 from frankly_design.numeric import rational
 from frankly_design.requests.faults import named
 from frankly_design.tables.limits import Limits
-from frankly_design.tables.parts import part_blocks
 from frankly_protocol import canonical
 from frankly_protocol.audit import Claim, ReportLevel, level_for, stated_ceiling
 from frankly_protocol.blocks import Block, Certificate, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
-from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Instructed
 
@@ -184,10 +185,10 @@ def _require_estimable(part: Block) -> None:
 
     Decided in exact arithmetic; the design's own figures are floats.
     """
-    table, asked = part.numbered_mechanism, part.questions[0]
+    table, asked = table_of(part.mechanism), part.questions[0]
     figures = wanted_figures(asked) if len(part.questions) == 1 else ()
     rows = [row for figure in figures for row in (figure.weights, figure.over) if row is not None]
-    if not isinstance(table, DenseMechanism):
+    if table is None:
         return
     if rows:
         is_known = None not in decoder(table, tuple(rows), part.design_prior).rows

@@ -9,7 +9,7 @@ from math import ceil, prod, sqrt
 from typing import Final
 
 from frankly_design.estimate.planner import Setting, least_reports
-from frankly_design.tables.parts import cell_questions, estimated_in_arms
+from frankly_design.kinds.parts import cell_questions, estimated_in_arms
 from frankly_protocol.blocks import Question
 from frankly_protocol.documents import SurveyDocument
 

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notions in survey files; a notion with a single level must state the level."""
 
-from typing import Annotated, Final
+from typing import Annotated
 
+from frankly_design.notions.declared.registry import DECLARED
 from frankly_design.requests.fields import Epsilon, custom
 from frankly_design.requests.levels import Levels, NotionName
 from frankly_protocol.problems import Problem
 from pydantic import Field, ValidationInfo, field_validator
-
-# alip has two levels instead, and dpv a probability.
-_ONE_LEVEL: Final = ("ldp", "dp", "secret-ldp", "lip", "srlip", "rldp", "pml", "pmc")
 
 
 class StatedLevels(Levels):
@@ -21,10 +19,9 @@ class StatedLevels(Levels):
     @field_validator("epsilon", mode="after")
     @classmethod
     def _needed(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if value is None and info.data.get("notion") in _ONE_LEVEL:
-            raise custom(
-                Problem.FIELD_MISSING, f"{info.data['notion']} needs a level: give it in nats"
-            )
+        notion = info.data.get("notion")
+        if value is None and notion is not None and "epsilon" in DECLARED[notion].required:
+            raise custom(Problem.FIELD_MISSING, f"{notion} needs a level: give it in nats")
         return value
 
 

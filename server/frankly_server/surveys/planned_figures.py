@@ -12,9 +12,16 @@ import numpy as np
 from frankly_design.estimate.anchors import anchor_weights
 from frankly_design.estimate.planner import Correction, Plan
 from frankly_design.form import FormRequest, design_form
+from frankly_design.kinds.parts import (
+    PartTable,
+    are_drawn_together,
+    chance_shown,
+    form_of,
+    part_of,
+    part_table,
+)
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.tables.limits import Limits
-from frankly_design.tables.parts import PartTable, are_shown_together, chance_shown, part_table
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -113,17 +120,11 @@ class PlannedFigure:
         )
 
     def _in_one_form(self, anchor: Anchor) -> bool:
-        mechanism = self.stated.block.mechanism
-        return isinstance(mechanism, PartTable) and mechanism.form is anchor.form
+        form = form_of(self.stated.block.mechanism)
+        return form is not None and form is anchor.form
 
     def _overlaps(self, anchor: Anchor) -> bool:
-        mechanism, table = self.stated.block.mechanism, anchor.mechanism
-        return (
-            isinstance(mechanism, PartTable)
-            and isinstance(table, PartTable)
-            and mechanism.form is table.form
-            and are_shown_together(mechanism.form, (*mechanism.parts, *table.parts))
-        )
+        return are_drawn_together(self.stated.block.mechanism, anchor.mechanism)
 
 
 def document_of(
@@ -188,7 +189,7 @@ def _alone(
     stated: Stated, plans: Mapping[str, Alone], is_guessed: bool
 ) -> tuple[Plan, FloatArray | None] | None:
     """Return the plan of one question of the form alone, with its guessed shares."""
-    if len(stated.questions) > 1 or not isinstance(stated.block.mechanism, PartTable):
+    if len(stated.questions) > 1 or part_of(stated.block.mechanism) is None:
         return None
     found = plans.get(stated.questions[0].id)
     return found and (found[0], _shares_of(found[1]) if is_guessed else None)

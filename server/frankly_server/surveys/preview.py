@@ -12,11 +12,11 @@ from typing import Final
 from frankly_design.engine import engine
 from frankly_design.engine.regret import Regret, regret
 from frankly_design.engine.result import DesignResult
-from frankly_design.estimate.decoder import Targets, shares
 from frankly_design.estimate.planner import Plan, Setting
 from frankly_design.estimate.scales import linear_row, number_span, wanted_figures
+from frankly_design.kinds.decoder import Targets, shares
+from frankly_design.kinds.parts import estimated_in_arms
 from frankly_design.tables.limits import Limits, TimeExceeded
-from frankly_design.tables.parts import estimated_in_arms
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument

@@ -137,7 +137,7 @@ def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise,
             if len(prior.tables) > 1:
                 _require_strata(claim, prior, path)
             promises.append(Promise.under(claim, prior))
-        elif claim.notion == "rldp" and block.prior is not None:
+        elif claim.lower_bounds is not None and block.prior is not None:
             if block.prior.strata:
                 raise InvalidInput(
                     Problem.UNSUPPORTED,
@@ -185,7 +185,7 @@ def _require_strata(claim: Claim, prior: DocumentPrior, name: str) -> None:
                     path,
                 )
         # No mechanism can lower a posterior below the share that is known without any report.
-        if claim.notion == "dpv" and claim.sensitive is not None and claim.level is not None:
+        if claim.sensitive is not None and claim.level is not None:
             # The share is exact, because it is compared with the promised bound.
             share = Fraction(sum(table[claim.sensitive]), sum(map(sum, table)))
             if share >= Fraction(*claim.level):

@@ -8,11 +8,10 @@ from typing import Any
 from frankly_design.engine.regret import Regret, regret
 from frankly_design.estimate.identifiable import answers_of, in_words
 from frankly_design.form.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
-from frankly_design.tables.parts import part_blocks
+from frankly_design.kinds.parts import part_blocks
 from frankly_protocol.audit import ReportLevel, is_endless, ln_up
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import AgreementMechanism
 
 from frankly_server.surveys.asked import asked_in_words
 from frankly_server.surveys.devices import is_void
@@ -123,16 +122,16 @@ def regret_of(block: Block) -> Regret | None:
 
     Also returns None for a form, whose notes compare it with the best possible design.
     """
-    if isinstance(block.mechanism, AgreementMechanism):
+    if block.form is not None:
         return None
     claims = tuple(claim for promise in block.promises for claim in promise.claims)
-    return regret(block.mechanism, claims, block.design_prior)
+    return regret(block.numbered_mechanism, claims, block.design_prior)
 
 
 def form_notes(block: Block, document: SurveyDocument) -> tuple[str, ...]:
     """Return sentences about a form of a document, none for other blocks."""
-    form = block.mechanism
-    if not isinstance(form, AgreementMechanism):
+    form = block.form
+    if form is None:
         return ()
     low, high = form.questions_drawn
     number = str(low) if low == high else f"{low} to {high}"

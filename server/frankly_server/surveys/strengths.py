@@ -8,6 +8,8 @@ one answer is sensitive, how much the odds of this answer against any other can 
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
+from frankly_design.notions.declared.registry import DECLARED
+
 STOPS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
 """Bounds on the odds in nats of log-odds, the strongest protection first."""
 WORDS: Final = (
@@ -24,8 +26,6 @@ FACTORS: Final = tuple(
     f"{Decimal(nats).exp().quantize(Decimal('0.01'), ROUND_CEILING)}" for nats in STOPS
 )
 """The largest changes of the odds at the stops, rounded up, in the same order."""
-_OF_ODDS: Final = ("ldp", "metric-ldp", "secret-ldp", "rldp")
-_OF_BELIEF: Final = ("lip", "srlip")
 
 
 def level_at(stop: int, notion: str) -> str:
@@ -35,7 +35,7 @@ def level_at(stop: int, notion: str) -> str:
     under the other notions with one level it bounds the odds themselves.
     """
     nats = Decimal(STOPS[stop])
-    return f"{(nats / 2 if notion in _OF_BELIEF else nats).normalize():f}"
+    return f"{(nats / 2 if _bounds(notion) == 'belief' else nats).normalize():f}"
 
 
 def stop_of(epsilon: str | None, notion: str | None) -> int | None:
@@ -43,12 +43,16 @@ def stop_of(epsilon: str | None, notion: str | None) -> int | None:
 
     A level between two stops counts as the weaker one, so that a name never says too much.
     """
-    if epsilon is None or notion not in (*_OF_ODDS, *_OF_BELIEF):
+    if epsilon is None or notion is None or _bounds(notion) is None:
         return None
     levels = [Decimal(level_at(stop, notion)) for stop in range(len(STOPS))]
     return next(
         (stop for stop, level in enumerate(levels) if Decimal(epsilon) <= level), len(levels) - 1
     )
+
+
+def _bounds(notion: str) -> str | None:
+    return DECLARED[notion].bounds if notion in DECLARED else None
 
 
 def strength_of(epsilon: str | None, notion: str | None) -> str | None:

@@ -24,7 +24,6 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.explanation.explain import Explanation, Section, explain
 from frankly_protocol.explanation.label import of_answers
-from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.questions import CONTRAST, DISTRIBUTION, MEAN
 
 from frankly_server.surveys.asked import asked_in_words
@@ -370,7 +369,7 @@ def _quality(document: SurveyDocument) -> list[str]:
     certificates = [
         block.certificate
         for block in document.blocks
-        if isinstance(block.mechanism, AgreementMechanism) and block.certificate is not None
+        if block.form is not None and block.certificate is not None
     ]
     return [
         excess_in_words(float(one.value), float(one.bound))

@@ -20,8 +20,8 @@ from frankly_design.estimate.margins import normal_quantile
 from frankly_design.estimate.planner import MOST, Margins, Plan, Setting, least_reports
 from frankly_design.estimate.sure_counts import SURE, Part, is_sure, sure_reports
 from frankly_design.estimate.validity import SHOWN
+from frankly_design.kinds.parts import part_of
 from frankly_design.numeric.arrays import FloatArray
-from frankly_design.tables.parts import PartTable
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -363,9 +363,8 @@ class _Planner:
         parts = {}
         for one in self.goals:
             # Questions of one arm that every report is about have the same reports.
-            table = one.stated.block.mechanism if one.share < 1 else None
-            shown = table.parts if isinstance(table, PartTable) else None
-            key = one.stated.arm, one.share, shown
+            table = part_of(one.stated.block.mechanism) if one.share < 1 else None
+            key = one.stated.arm, one.share, table and table.parts
             parts[key] = Part(self._chance(one), self.definition.min_reports)
         corrected = {
             (one.stated.arm, "κ"): Part(float(one.arm), self._least_corrected_of(one))

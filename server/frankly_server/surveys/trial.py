@@ -7,7 +7,6 @@ A trial does not sign, store or count anything.
 import itertools
 import secrets
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,14 +16,14 @@ from typing import Any, Final, cast
 
 from frankly_analyst.charts import Line, Scale, intervals
 from frankly_analyst.shown import Shown
-from frankly_design.estimate import Estimate, SetCounts, estimate
+from frankly_design.estimate import Estimate, estimate
 from frankly_design.estimate.margins import DEFAULT
-from frankly_design.tables.parts import chance_shown, part_blocks, part_table
+from frankly_design.kinds.parts import chance_shown, part_blocks, part_table
+from frankly_design.kinds.registry import kind_of
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, ProductMechanism
 from frankly_protocol.mechanisms.agreement import Truth
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
@@ -147,8 +146,8 @@ def expected_rows(
 def separate_pairs(document: SurveyDocument, pairs: Sequence[tuple[str, str]]) -> Iterator[Stated]:
     """Yield the joint tables of pairs that the form's design keeps in separate parts."""
     block = document.blocks[-1]  # the form is the last block
-    form = block.mechanism
-    if not isinstance(form, AgreementMechanism):
+    form = block.form
+    if form is None:
         return
     ids = [question.id for question in block.questions]
     for pair in pairs:
@@ -231,22 +230,16 @@ def simulate(
     block: Block, truth: int, people: int = PEOPLE, randbits: RandomBits = secrets.randbits
 ) -> Estimate:
     """Return the estimate from reports of `people` who all have the same joint answer."""
-    mechanism: Any = block.mechanism
-    symbol_counts = Counter(mechanism.sample(truth, randbits) for _ in range(people))
-    counts: Any = symbol_counts
-    # Each kind of mechanism is counted in the form that its estimator expects.
-    if isinstance(mechanism, DenseMechanism):
-        counts = [symbol_counts.get(y, 0) for y in range(mechanism.reports)]
-    elif not isinstance(mechanism, ProductMechanism):
-        counts = SetCounts.of_symbols(mechanism.answers, symbol_counts)
+    mechanism = block.numbered_mechanism
+    counts = kind_of(mechanism).count(mechanism.sample(truth, randbits) for _ in range(people))
     return estimate(mechanism, counts, design_prior=block.design_prior)
 
 
 def _sent(block: Block, truth: int | Truth, randbits: RandomBits) -> SentSymbol:
     mechanism: Any = block.mechanism
     symbol = mechanism.sample(truth, randbits)
-    if isinstance(mechanism, AgreementMechanism):
-        chance, low, high = mechanism.chances(symbol, cast("Truth", truth))
+    if block.form is not None:
+        chance, low, high = block.form.chances(symbol, cast("Truth", truth))
         return SentSymbol(block.id, mechanism.symbol_json(symbol), chance, low, high)
     chances = [mechanism.probability(symbol, x) for x in range(mechanism.answers)]
     assert isinstance(truth, int)  # noqa: S101 - as `Block.truth` says

@@ -8,7 +8,7 @@ from math import exp
 from typing import Any
 
 import numpy as np
-from frankly_design.estimate.decoder import shares
+from frankly_design.kinds.decoder import shares
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Question
 from frankly_protocol.documents import SurveyDocument

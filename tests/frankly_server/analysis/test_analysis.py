@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from frankly_design.estimate import estimate
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import checked_evidence
 from frankly_design.estimate.pooling import kl_ends
+from frankly_design.kinds.decoder import shares
 from frankly_protocol.audit import Claim, ceiling, level_for
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frankly_design.estimate.decoder import shares
-from frankly_design.tables.parts import counted_blocks, counted_symbols
+from frankly_design.kinds.decoder import shares
+from frankly_design.kinds.parts import counted_blocks, counted_symbols
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
@@ -27,7 +27,7 @@ from frankly_server.web.results.asked import Asked
 from frankly_server.web.results.sections import names_of, sections_of
 from scipy import stats
 
-from tests.frankly_design.tables.test_parts import form_block
+from tests.frankly_design.kinds.test_parts import form_block
 from tests.frankly_protocol.audit.definitions import agreement_table
 from tests.frankly_protocol.samples import question as named
 from tests.frankly_protocol.samples import with_item

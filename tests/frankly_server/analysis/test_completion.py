@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_analyst import Completion
-from frankly_design.tables.parts import PartTable, counted_blocks
+from frankly_design.kinds.parts import PartTable, counted_blocks
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis.counted_document import CellCounts, Key, Received
 from scipy import stats
 
 from tests.frankly_design.estimate.test_completion import form
-from tests.frankly_design.tables.test_parts import form_block
+from tests.frankly_design.kinds.test_parts import form_block
 from tests.frankly_server.analysis.samples import document_of, result
 from tests.refusals import refusal
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frankly_design.estimate import estimate, likelihood
+from frankly_design.estimate import estimate
+from frankly_design.kinds import likelihood
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism

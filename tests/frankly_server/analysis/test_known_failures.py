@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_design.estimate import estimate
-from frankly_design.estimate.decoder import shares
+from frankly_design.kinds.decoder import shares
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import Mechanism
 from frankly_server.analysis import Analysis, encode

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from frankly_analyst.request import INVERSE_VARIANCE
 from frankly_design.estimate import Joint, estimate
-from frankly_design.estimate.decoder import decoder, shares
 from frankly_design.estimate.pooling import homogeneity
+from frankly_design.kinds.decoder import decoder, shares
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, UnaryMechanism
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import Pooled, pool

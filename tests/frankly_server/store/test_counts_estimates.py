@@ -60,8 +60,10 @@ def _reports_read(database: Database) -> Iterator[list[str]]:
 def _from_reports(found: Analysis, **asked: Any) -> dict[str, Any]:
     """Return the estimates that the server computes if no counts are stored."""
 
+    layout_of = Layout.of
+
     def nothing(document: SurveyDocument) -> Layout:
-        return Layout(((),) * len(document.blocks), (), ())
+        return Layout(((),) * len(document.blocks), (), (), layout_of(document).kinds)
 
     with patch.object(Layout, "of", staticmethod(nothing)):
         body = found.estimates(SURVEY, **asked)

@@ -15,7 +15,7 @@ from frankly_server.surveys.correction import correction_factor, correction_in_w
 from frankly_server.surveys.preview import stated_of, wanted_plan
 from frankly_server.surveys.summary import summary_of
 
-from tests.frankly_design.tables.test_parts import form_block
+from tests.frankly_design.kinds.test_parts import form_block
 from tests.frankly_server.analysis.samples import block_about, document_of, grr, law, question
 
 NOBODY, TWELFTH, QUARTER = Anchor((1, 0), "a"), Anchor((11, 1), "b"), Anchor((3, 1), "c")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from frankly_design.tables.parts import part_blocks
+from frankly_design.kinds.parts import part_blocks
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from frankly_design.estimate.margins import normal_quantile
 from frankly_design.estimate.split_plan import reports_needed
+from frankly_design.kinds.parts import estimated_blocks
 from frankly_design.requests.plan import plan_json
-from frankly_design.tables.parts import estimated_blocks
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.analysis.anchors import anchors_of

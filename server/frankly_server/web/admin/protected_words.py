@@ -31,7 +31,7 @@ def protected_words(block: BlockDefinition, definition: SurveyDefinition) -> Pro
         choice, level = sensitive
         label = next(one.label[language] for one in block.questions[0].choices if one.id == choice)
         return Protected(
-            f"only the answer “{label}”", "sensitive", strength_in_words(level, "metric-ldp")
+            f"only the answer “{label}”", "sensitive", strength_in_words(level, block.notion)
         )
     strength = strength_in_words(block.epsilon, block.notion)
     secret = block.prior.secret if block.prior else None
