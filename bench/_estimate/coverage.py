@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import evidence_of
 from frankly_design.estimate.figures import Figures
 from frankly_design.estimate.margins import METHODS, Margins
+from frankly_design.kinds.decoder import shares
 
 from _estimate.designs import Case, distinct
 

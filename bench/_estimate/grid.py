@@ -7,8 +7,8 @@ from fractions import Fraction
 from math import isnan, prod
 
 import numpy as np
-from frankly_design.estimate.decoder import Targets, estimable, shares
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
+from frankly_design.kinds.decoder import Targets, shares
+from frankly_design.kinds.registry import kind_of
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -76,8 +76,8 @@ def targets_of(shipped: Shipped) -> dict[str, Targets]:
             for q, size in enumerate(shipped.questions)
             for choice in range(size)
         )
-    if isinstance(shipped.mechanism, DenseMechanism | ProductMechanism):
-        basis = estimable(shipped.mechanism)
+    if not kind_of(shipped.mechanism).is_set:
+        basis = kind_of(shipped.mechanism).basis
         if len(basis) < a:
             targets["all that can be told"] = tuple(map(tuple, basis))
     other_answers = range(1, min(a, MOST_DIFFERENCES))

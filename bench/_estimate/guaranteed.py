@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from frankly_design.estimate import chernoff, intervals
 from frankly_design.estimate.margins import normal_quantile
-from frankly_design.estimate.scores import Score, TwoValues
+from frankly_design.kinds.scores import Score, TwoValues
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 

@@ -11,11 +11,11 @@ from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from frankly_design.estimate.decoder import Targets, shares
 from frankly_design.estimate.estimator import evidence_of
 from frankly_design.estimate.figures import Figures
 from frankly_design.estimate.margins import Margins, chebyshev_factor, normal_quantile
 from frankly_design.estimate.worst_case import worst_case_variance
+from frankly_design.kinds.decoder import Targets, shares
 from numpy.typing import NDArray
 
 from _estimate.designs import Case

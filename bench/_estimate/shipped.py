@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 from frankly_design.form.joint_tables import is_estimable
+from frankly_design.kinds.parts import part_table
 from frankly_design.requests.design import design_json
-from frankly_design.tables.parts import part_table
 from frankly_protocol.mechanisms import (
     BLOCK_KINDS,
     AgreementMechanism,

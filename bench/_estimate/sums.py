@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 from frankly_design.estimate import ratios as of_product
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import evidence_of
 from frankly_design.estimate.margins import normal_quantile
 from frankly_design.estimate.pooling import combined_ends, kl_ends
 from frankly_design.estimate.target_ends import cut as cut_one
+from frankly_design.kinds.decoder import shares
 
 from _estimate.designs import case_of
 from _estimate.grid import (

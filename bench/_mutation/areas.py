@@ -122,24 +122,20 @@ _PAGES = " ".join(
 )
 _ESTIMATE = {
     "anchors": "anchors",
-    "chernoff scores": "chernoff scores target_ends",
-    "decoder products kronecker": "decoder kinds kronecker joint",
-    "evidence estimator": "evidence share_moments estimator likelihood figures kinds",
-    "factors joint": "joint sets",
+    "chernoff": "chernoff target_ends",
     "completion effects": "completion effects",
     "denial": "denial",
+    "estimator": "estimator figures",
     "figures": "figures target_ends flags estimator intervals margins",
     "flags": "flags target_ends figures",
     "identifiable": "identifiable figures",
-    "inputs": "inputs estimator joint",
+    "inputs": "inputs estimator",
     "intervals": "intervals chernoff figures",
-    "likelihood": "likelihood figures estimator",
-    "margins projection": "margins figures estimator",
+    "margins": "margins figures estimator",
     "planner": "planner planner_corrected",
     "poisoning": "poisoning estimator",
     "pooling": "pooling estimator",
     "ratios": "ratios",
-    "set_fit set_law sets": "kinds sets joint",
     "split_plan": "split_plan",
     "source_flags": "source_flags",
     "split_test": "split_test",
@@ -150,6 +146,17 @@ _ESTIMATE = {
     "worst_case": "worst_case target_ends",
 }
 """Files of `estimate/`, and the tests in `estimate/` of each."""
+_KINDS = {
+    "decoder product kronecker listed dense": "decoder kinds kronecker joint",
+    "evidence likelihood projection": "evidence share_moments likelihood kinds",
+    "scores": "scores",
+    "joint factor set_factor registry": "joint sets",
+    "set_fit set_law sets set_counts set_kind unary subset": "kinds sets joint",
+    "set_figures": "set_figures",
+    "form parts": "parts",
+    "kind": "kinds joint",
+}
+"""Files of `kinds/`, and the tests in `kinds/` of each."""
 
 AREAS: tuple[Area, ...] = (
     Area(
@@ -176,7 +183,17 @@ AREAS: tuple[Area, ...] = (
             Part(_PROTOCOL, "envelope canonical schema", _PROTOCOL_TESTS),
             Part(
                 f"{_PROTOCOL}/audit",
-                "notions ratios sets products claims work bounds",
+                "notions ratios sets products claims work units bounds",
+                f"{_PROTOCOL_TESTS} browser/sdk/test_work",
+            ),
+            Part(
+                f"{_PROTOCOL}/audit/declared",
+                "cost dp dpv faults ldp lift metric_ldp notion rldp secret_ldp",
+                f"{_PROTOCOL_TESTS} browser/sdk/test_work",
+            ),
+            Part(
+                f"{_PROTOCOL}/audit/kinds",
+                "agreement products sets tables verifier",
                 f"{_PROTOCOL_TESTS} browser/sdk/test_work",
             ),
         ),
@@ -331,6 +348,14 @@ AREAS: tuple[Area, ...] = (
                 )
                 for files, tests in _ESTIMATE.items()
             ),
+            *(
+                Part(
+                    f"{_DESIGN}/kinds",
+                    files,
+                    " ".join(f"design/kinds/test_{name}" for name in tests.split()),
+                )
+                for files, tests in _KINDS.items()
+            ),
         ),
         is_strict=True,
     ),
@@ -344,8 +369,13 @@ AREAS: tuple[Area, ...] = (
             Part(f"{_PROTOCOL}/explanation", "explain promised figures", _SDK_TESTS),
             Part(
                 f"{_PROTOCOL}/mechanisms",
-                "base dense expansion lanes product subset unary",
-                "frankly_protocol/mechanisms/* frankly_protocol/* frankly_protocol/audit/test_kinds",
+                "base dense expansion fit lanes numbered product sentence subset unary",
+                "frankly_protocol/mechanisms/* frankly_protocol/* frankly_protocol/audit/test_kinds sdk/test_explain",
+            ),
+            Part(
+                f"{_PROTOCOL}/mechanisms/agreement",
+                "checks component cover figures fits mechanism reading",
+                "frankly_protocol/mechanisms/* frankly_protocol/test_asking frankly_protocol/audit/test_kinds",
             ),
         ),
     ),
@@ -357,7 +387,11 @@ AREAS: tuple[Area, ...] = (
             Part(_BROWSER, "mechanisms sets ratios rational audit rare delta", _PAGES),
             Part(_BROWSER, "ledger budget guesses promised", _PAGES),
             Part(_BROWSER, "store memory respondents tokens delivery transport client", _PAGES),
-            Part(_BROWSER, "beside verifier hosted shown explain words element", _PAGES),
+            Part(
+                _BROWSER,
+                "beside verifier hosted shown explain explained_kinds fits words element",
+                _PAGES,
+            ),
         ),
     ),
 )

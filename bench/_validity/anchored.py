@@ -9,12 +9,12 @@ from itertools import product
 
 import numpy as np
 from frankly_design.estimate.anchors import Anchored, AnchorScore, Counted, Stack, fit_test
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import checked_evidence
 from frankly_design.estimate.validity import corrected
+from frankly_design.kinds.decoder import shares
+from frankly_design.kinds.parts import chance_shown, part_table
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.numeric.lazy import special
-from frankly_design.tables.parts import chance_shown, part_table
 from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.questions import Anchor

@@ -6,9 +6,9 @@ from functools import cached_property
 from math import exp
 
 import numpy as np
-from frankly_design.estimate.decoder import decoder, shares
+from frankly_design.kinds.decoder import decoder, shares
+from frankly_design.kinds.parts import chance_shown, part_table
 from frankly_design.numeric.arrays import FloatArray
-from frankly_design.tables.parts import chance_shown, part_table
 from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism
 from numpy.typing import NDArray
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
-from frankly_design.estimate.decoder import decoder, shares
-from frankly_design.estimate.evidence import TableEvidence
 from frankly_design.estimate.validity import law_test
+from frankly_design.kinds.decoder import shares
+from frankly_design.kinds.dense import DenseKind
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.numeric.lazy import special
 from frankly_server.analysis.versions import covariance_at
@@ -70,8 +70,7 @@ def _rejected(
 
 def _p(table: Table, law: FloatArray, counts: Counts) -> float:
     """Return the p-value of the server's test."""
-    solved = decoder(table.mechanism, shares(len(law)), None)
-    evidence = TableEvidence(solved, [int(c) for c in counts])
+    evidence = DenseKind(table.mechanism).evidence([int(c) for c in counts], shares(len(law)), None)
     values = np.array([float(v or 0) for v in evidence.exact]) - law
     tested = law_test(values, covariance_at(evidence, law))
     return 1.0 if tested is None else tested[2]

@@ -9,7 +9,6 @@ from math import sqrt
 
 import numpy as np
 from frankly_design.estimate.effects import two_sided
-from frankly_design.estimate.projection import onto_simplex
 from frankly_design.estimate.split_plan import (
     WHOLE,
     best_share,
@@ -17,6 +16,7 @@ from frankly_design.estimate.split_plan import (
     reports_needed,
     sizes_test,
 )
+from frankly_design.kinds.projection import onto_simplex
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.numeric.lazy import special
 from frankly_protocol.mechanisms import DenseMechanism

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from frankly_design.estimate import estimate
 from frankly_design.estimate.chernoff import sequence
-from frankly_design.estimate.decoder import shares
 from frankly_design.estimate.estimator import evidence_of
 from frankly_design.estimate.figures import Figures
 from frankly_design.estimate.intervals import sequence_of_two
-from frankly_design.estimate.scores import Score, TwoValues
+from frankly_design.kinds.decoder import shares
+from frankly_design.kinds.scores import Score, TwoValues
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))

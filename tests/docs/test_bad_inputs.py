@@ -179,7 +179,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "48": ("reports that the mechanism cannot send", (
         "frankly_design/estimate/test_poisoning.py::test_every_attack_stays_within_and_the_worst_reaches_the_bound",
         f"{HERE}::test_reports_that_do_not_fit_are_flagged",
-        "frankly_design/estimate/test_kinds.py::test_an_impossible_sum_of_bits_is_flagged")),
+        "frankly_design/kinds/test_kinds.py::test_an_impossible_sum_of_bits_is_flagged")),
     "49": ("a confidence level of 0, 1 or 95; a nearly singular mechanism", (
         f"{ANALYSIS}::test_confidence_levels_out_of_range",
         f"{ROUTES}::test_levels_outside_zero_and_one_are_explained",

@@ -36,7 +36,7 @@ BEYOND = (
     Beyond(
         "Information and Hamming error of unary encodings and subset selections: by enumeration "
         "of sets to 16 answers, by their sizes for equally likely ones",
-        "tables/set_figures.py",
+        "kinds/set_figures.py",
         (
             "test_set_figures::test_figures_equal_those_of_the_table",
             "test_set_figures::test_many_equal_answers",

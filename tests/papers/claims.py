@@ -91,7 +91,7 @@ Cor 5.5 | With all columns in use, extreme iff full rank and no loose entry | no
 Thm 5.10 | For m ≤ 3 there are no others | notions/ldp_polytope.py |
 §5.5 counts | 4, 33 and 904 extreme points for m = 2, 3, 4 | notions/ldp_polytope.py |
 §5.5 m = 5 | An extreme point with a loose entry | notions/ldp_polytope.py |
-Thm 6.1, (6.4) | The estimator of one share | estimate/decoder.py |
+Thm 6.1, (6.4) | The estimator of one share | kinds/decoder.py |
 Cor 6.1, (6.6) | It is unbiased; its variance | tables/objectives.py |
 (6.7) | The margin's factor at 95% is √20; 4.5 is a rounding | estimate/margins.py | !
 (6.8), its proof | The second derivative is −2/n, not −2 | | !
@@ -121,12 +121,12 @@ Thm 6.6 | Without sampling Mangat errs by (1−π)(1−p_m)/(p_m n) | estimate/f
 Figure 6.3 | No gap for p_m ≤ ½; printed (2p_m−1)²/(4p_m²), 16 at p_m = 1/10 | papers/thesis.py | !
 §6.5.1 | Without sampling Warner errs by (1/(4(2p_w−1)²) − ¼)/n | estimate/figures.py |
 Def 6.3 | The super-binary Mangat model | families/randomised_response.py |
-Thm 6.7 | Its likelihood equations | estimate/likelihood.py |
-Cor 6.5 | Their solution; a maximum on the simplex only if N₁ ≤ N_j for all j | estimate/likelihood.py | +
-Thm 6.8 | Error of the first share | estimate/decoder.py |
+Thm 6.7 | Its likelihood equations | kinds/likelihood.py |
+Cor 6.5 | Their solution; a maximum on the simplex only if N₁ ≤ N_j for all j | kinds/likelihood.py | +
+Thm 6.8 | Error of the first share | kinds/decoder.py |
 Cor 6.6 | Its largest is (m−1)/n for m > 2, not m²/(4n) | estimate/worst_case.py | !
 Lemma 6.4 | Two moments | |
-Thm 6.9 | Error of the other shares | estimate/decoder.py |
+Thm 6.9 | Error of the other shares | kinds/decoder.py |
 Cor 6.7 | Its largest is (½ + 1/m)²/n | estimate/worst_case.py |
 Mangat is no DP | One report comes from one answer only: ε = ∞ | frankly_protocol/audit/notions.py | +
 """,

@@ -11,8 +11,8 @@ from itertools import product
 import pytest
 from frankly_design.engine import design
 from frankly_design.estimate import Decoder, estimate
-from frankly_design.estimate.decoder import decoder, shares
 from frankly_design.estimate.margins import chebyshev_factor
+from frankly_design.kinds.decoder import decoder, shares
 from frankly_design.notions.prior import Prior
 from frankly_design.tables import objectives
 from frankly_protocol.audit import level_for, parse_epsilon

@@ -10,8 +10,9 @@ from itertools import chain, product
 from random import Random
 from typing import Any
 
-from frankly_design.estimate.decoder import decoder, shares
-from frankly_design.estimate.sets import SetCounts, SetEvidence
+from frankly_design.kinds.decoder import shares
+from frankly_design.kinds.registry import kind_of
+from frankly_design.kinds.set_counts import SetCounts
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import (
     AgreementMechanism,
@@ -248,8 +249,10 @@ def _estimated(
             else tuple(tuple(map(Fraction, row)) for row in targets)
         )
         if isinstance(mechanism, DenseMechanism | ProductMechanism):
+            solved = kind_of(mechanism).decoder(W, prior)
+            assert solved is not None
             for counts in tables:
-                estimates_exact = decoder(mechanism, W, prior).apply(counts)
+                estimates_exact = solved.apply(counts)
                 yield {
                     **base,
                     "targets": targets,
@@ -258,9 +261,8 @@ def _estimated(
                 }
         else:
             held = _symbols(mechanism, Random(i))
-            estimates_exact = SetEvidence(
-                mechanism, W, SetCounts.of_symbols(mechanism.answers, held)
-            ).exact
+            counted = SetCounts.of_symbols(mechanism.answers, held)
+            estimates_exact = kind_of(mechanism).evidence(counted, W, prior).exact
             listed = {
                 json.loads(json.dumps(mechanism.symbol_json(y))): n for y, n in sorted(held.items())
             }

@@ -193,14 +193,14 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "the minimum number of reports for an estimate; below it the status is `insufficient`, with HTTP 200",
             "frankly_server.analysis.result:estimates_json",
         ),
-        ("the unbiased estimate from counts", "frankly_design.estimate.decoder:decoder"),
+        ("the unbiased estimate from counts", "frankly_design.kinds.decoder:decoder"),
         ("which shares can be estimated", "frankly_design.estimate.identifiable:in_words"),
         ("the variance of an estimate", "frankly_design.estimate.figures:Figures"),
         ("the kinds of interval, and the default", "frankly_design.estimate.margins:METHODS"),
         ("the score interval", "frankly_design.estimate.intervals:score"),
         ("the guaranteed interval", "frankly_design.estimate.chernoff:kl"),
         ("the interval of a ratio", "frankly_design.estimate.ratios:ratio"),
-        ("the projection onto the simplex", "frankly_design.estimate.projection:onto_simplex"),
+        ("the projection onto the simplex", "frankly_design.kinds.projection:onto_simplex"),
         (
             "how much fake reports can change an estimate",
             "frankly_design.estimate.poisoning:poisoning",
@@ -274,7 +274,10 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ),
     ),
     "Forms": (
-        ("the largest sizes of a form", "frankly_protocol.mechanisms.agreement:MAX_QUESTIONS"),
+        (
+            "the largest sizes of a form",
+            "frankly_protocol.mechanisms.agreement.limits:MAX_QUESTIONS",
+        ),
         ("which questions a device asks for a plan", "frankly_protocol.asking:Asking"),
         ("what a plan depends on, and how it is stored", "frankly_sdk._planning:Planning"),
         ("when a plan is drawn", "frankly_sdk._sealing:Sealing.plan"),
@@ -293,11 +296,11 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "frankly_design.form.comparisons:separate_blocks",
         ),
         ("the margins of a planned form", "frankly_design.requests.plan_form:FormPlan"),
-        ("how the parts of a form are counted", "frankly_design.tables.parts:counted_blocks"),
+        ("how the parts of a form are counted", "frankly_design.kinds.parts:counted_blocks"),
         ("which questions have to be asked for a plan of a form", "frankly_protocol.asking:Asking"),
         (
             "the chance that a report shows a question of a form",
-            "frankly_design.tables.parts:chance_shown",
+            "frankly_design.kinds.parts:chance_shown",
         ),
         (
             "which joint tables a form can estimate",
@@ -375,14 +378,32 @@ _RECIPES = """
 
 **A mechanism (family).** A module in `design/frankly_design/families/` with its parameters and its integer
 table, named in `FAMILIES` of `design/frankly_design/families/__init__.py`; an example in
-`docs/examples/design/`, which the tests run. The verifier needs no change: it judges tables. A new *kind* of table
-(beside table, unary, subset and product) is a class in `shared/frankly_protocol/mechanisms/`, its verifier in
-`shared/frankly_protocol/audit/`, its twin in `client_sdk/browser/src/`, and a vector in `tests/vectors/`.
+`docs/examples/design/`, which the tests run. The verifier needs no change: it judges tables.
 
-**A privacy notion.** Its name and levels in `shared/frankly_protocol/promises.py`, its exact check in
-`shared/frankly_protocol/audit/`, the same in `client_sdk/browser/src/`, vectors, and its cone in
-`design/frankly_design/notions/cones.py`, its class for Python in `design/frankly_design/interface/notions.py`. Its
-explanation is part of `explain()` on both sides.
+**A kind of mechanism** (beside table, unary, subset, product and form). In Python, a class in
+`shared/frankly_protocol/mechanisms/`, named in `shared/frankly_protocol/mechanisms/expansion.py`; its verifier, named
+in `shared/frankly_protocol/audit/kinds/__init__.py`; and a class in `design/frankly_design/kinds/`, named in
+`design/frankly_design/kinds/registry.py`: with these, documents, devices, explanations, counts, estimates and plans
+know it. In the browser, a reader in `client_sdk/browser/src/kinds.js`, its name in `client_sdk/browser/src/parts.js`,
+and, unless its symbols can be listed, an entry in `client_sdk/browser/src/explained_kinds.js`. Then `docs/spec/`, a
+case in `tests/vectors/from_numbers.py`, and `verifier/mechanism.go`.
+
+**A type of question.** An entry in `TYPES` of `server/frankly_server/surveys/question_types.py`: survey files, their
+schema and the question's page follow. What a document may ask is in `shared/frankly_protocol/questions.py`.
+
+**A metric.** A counter of `Metrics` in `server/frankly_server/web/metrics.py`, with a line of its text; labels are
+fixed names only.
+
+**A check of `frankly doctor`.** A function in `server/frankly_server/cli/doctor.py` that returns what it found, named
+in `examine` there; what to do about it in `docs/troubleshooting.md`.
+
+**A privacy notion.** A class in `shared/frankly_protocol/audit/declared/` with its fields, faults, exact ratios,
+units of work and sentences, named in `shared/frankly_protocol/audit/declared/__init__.py`; a record of `NOTIONS` in
+`client_sdk/browser/src/rare.js`; and a declaration in `design/frankly_design/notions/declared/` with its levels,
+claims, cone and sentence, named in `design/frankly_design/notions/declared/registry.py`, with a class for Python in
+`design/frankly_design/interface/notions.py`. Then `docs/spec/`, vectors, `verifier/claim.go` and
+`verifier/verify.go`, and a word in `server/frankly_server/web/admin/words.py`. A sentence that no notion has yet
+needs texts in `shared/frankly_protocol/explanation/texts/`.
 
 **A route.** A view in `server/frankly_server/web/`, with `@declare`, which describes it for OpenAPI; its error codes in
 `shared/frankly_protocol/problems.py` and `docs/errors.md`; then `python -m tools.site.reference` and this page.
