@@ -109,7 +109,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "what the label says about each question",
             "frankly_protocol.explanation.label:consequences",
         ),
-        ("when a result fits an answer", "frankly_protocol.explanation.fits:fits"),
+        ("when a result fits an answer", "frankly_protocol.mechanisms.fit:enumerated"),
         (
             "what the explanation says about privacy levels",
             "frankly_protocol.explanation.promised:whole_report",
@@ -389,7 +389,9 @@ and, unless its symbols can be listed, an entry in `client_sdk/browser/src/expla
 case in `tests/vectors/from_numbers.py`, and `verifier/mechanism.go`.
 
 **A type of question.** An entry in `TYPES` of `server/frankly_server/surveys/question_types.py`: survey files, their
-schema and the question's page follow. What a document may ask is in `shared/frankly_protocol/questions.py`.
+schema and the question's page follow. One whose boxes or numbers another type has already is stored as that type
+(`stored_as`). Then `frankly survey schema > docs/survey_file.schema.json`. What a document may ask is in
+`shared/frankly_protocol/questions.py`.
 
 **A metric.** A counter of `Metrics` in `server/frankly_server/web/metrics.py`, with a line of its text; labels are
 fixed names only.
@@ -401,9 +403,11 @@ in `examine` there; what to do about it in `docs/troubleshooting.md`.
 units of work and sentences, named in `shared/frankly_protocol/audit/declared/__init__.py`; a record of `NOTIONS` in
 `client_sdk/browser/src/rare.js`; and a declaration in `design/frankly_design/notions/declared/` with its levels,
 claims, cone and sentence, named in `design/frankly_design/notions/declared/registry.py`, with a class for Python in
-`design/frankly_design/interface/notions.py`. Then `docs/spec/`, vectors, `verifier/claim.go` and
-`verifier/verify.go`, and a word in `server/frankly_server/web/admin/words.py`. A sentence that no notion has yet
-needs texts in `shared/frankly_protocol/explanation/texts/`.
+`design/frankly_design/interface/notions.py`. A field that no claim has yet is read in
+`shared/frankly_protocol/promises.py`; a notion that forms or large products can promise is named in
+`client_sdk/browser/src/agreement.js` and `client_sdk/browser/src/kinds.js`, too. Then `docs/spec/`, vectors,
+`verifier/claim.go` and `verifier/verify.go`, and a word in `server/frankly_server/web/admin/words.py`. A sentence
+that no notion has yet needs texts in `shared/frankly_protocol/explanation/texts/`.
 
 **A route.** A view in `server/frankly_server/web/`, with `@declare`, which describes it for OpenAPI; its error codes in
 `shared/frankly_protocol/problems.py` and `docs/errors.md`; then `python -m tools.site.reference` and this page.

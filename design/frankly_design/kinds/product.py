@@ -45,7 +45,7 @@ class ProductKind(ListedKind):
 
     mechanism: ProductMechanism
 
-    @property
+    @cached_property  # read for every report
     def digits(self) -> tuple[int, ...]:
         """The number of columns of each factor; empty above MAX_CELLS symbols."""
         if self.reports > MAX_CELLS:
@@ -75,11 +75,18 @@ class ProductKind(ListedKind):
     def count(self, reports: Iterable[Any]) -> Tally:
         """Return the number of reports by symbol."""
         try:
-            return Counter(tuple(map(index, report)) for report in reports)
+            seen = dict(Counter(tuple(map(index, report)) for report in reports))
         except TypeError:
             raise invalid_counts(
                 "reports are tuples of whole numbers, as `sample` returns them", "reports"
             ) from None
+        sizes = [factor.reports for factor in self.mechanism.factors]
+        for symbol in seen:
+            if len(symbol) != len(sizes) or not all(
+                0 <= y < size for y, size in zip(symbol, sizes, strict=True)
+            ):
+                raise invalid_counts("a report is not one of this mechanism", "reports")
+        return seen
 
     def checked(self, counts: Tally) -> Checked:
         """Return one count for each symbol, row-major."""
@@ -102,7 +109,7 @@ class ProductKind(ListedKind):
         """The tables."""
         return self.mechanism.factors
 
-    @cached_property
+    @property  # not kept: decoders are, and they know their kind
     def weights(self) -> Rows:
         """The Kronecker product of the factors' weights."""
         return reduce(_kronecker, (factor.weights for factor in self.mechanism.factors))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The class of each kind of mechanism: the only list of kinds on this side of the protocol."""
 
-from collections.abc import Sequence
-from typing import Any, Final, cast, overload
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeVar, cast, overload
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import (
@@ -38,9 +38,17 @@ _KINDS: Final[dict[type[Any], type[Kind]]] = {**_FACTORS, ProductMechanism: Prod
 _COUNTED: Final[dict[type[Any], type[Counted]]] = {**_KINDS, AgreementMechanism: FormKind}
 
 
+_Class = TypeVar("_Class", bound=Counted)
+
+
+def _of(kinds: Mapping[type[Any], type[_Class]], mechanism: AnyMechanism) -> type[_Class]:
+    """Return the class of a mechanism's kind; a subclass has the one of its kind."""
+    return next(kinds[kind] for kind in type(mechanism).__mro__ if kind in kinds)
+
+
 def counted_of(mechanism: AnyMechanism) -> Counted:
     """Return how symbols of a block's mechanism are counted."""
-    return _COUNTED[type(mechanism)](mechanism)
+    return _of(_COUNTED, mechanism)(mechanism)
 
 
 @overload
@@ -53,13 +61,13 @@ def kind_of(mechanism: SetMechanism) -> SetKind: ...
 def kind_of(mechanism: Mechanism) -> Kind: ...
 def kind_of(mechanism: Mechanism) -> Kind:
     """Return a mechanism with everything that differs by its kind."""
-    return _KINDS[type(mechanism)](mechanism)
+    return _of(_KINDS, mechanism)(mechanism)
 
 
 def estimable_of(source: Source) -> Estimable:
     """Return the counts and the decoder of one mechanism, or of several together."""
     if isinstance(source, Joint):
-        return JointKind(source, [_FACTORS[type(block)](block) for block in source.blocks])
+        return JointKind(source, [_of(_FACTORS, block)(block) for block in source.blocks])
     return kind_of(source)
 
 

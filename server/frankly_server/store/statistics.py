@@ -31,6 +31,7 @@ from frankly_design.kinds.parts import (
 )
 from frankly_design.kinds.symbols import NO_NUMBER, members
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import AnyMechanism
 from frankly_protocol.mechanisms.radix import digits_of
 
 if TYPE_CHECKING:
@@ -58,13 +59,14 @@ class Layout:
     radices : per block, the sizes of the digits of its numbers (one digit unless the block is a
     product); empty if its symbols have no numbers. sets : blocks whose pairs of positions are
     counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted. kinds : of the
-    mechanisms of the counted blocks.
+    mechanisms of the counted blocks, which are in `mechanisms`.
     """
 
     radices: tuple[tuple[int, ...], ...]
     sets: tuple[int, ...]
     pairs: tuple[Blocks, ...]
     kinds: "tuple[Counted, ...]"
+    mechanisms: tuple[AnyMechanism, ...]
 
     @staticmethod
     @once_per_document
@@ -86,7 +88,8 @@ class Layout:
         pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
         pairs = [(i, j) for i, j in pairs if _is_pair_counted(kinds[i], kinds[j])]
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
-        return Layout(radices, tuple(sets), tuple(small[:MOST_PAIRS]), kinds)
+        mechanisms = tuple(kind.mechanism for kind in kinds)
+        return Layout(radices, tuple(sets), tuple(small[:MOST_PAIRS]), kinds, mechanisms)
 
     def covers(self, blocks: Sequence[int]) -> bool:
         """Return True if joint estimates of these blocks can be computed from counts alone."""
@@ -108,7 +111,7 @@ class Layout:
 
     def symbols(self, symbols: Symbols) -> list[Any]:
         """Return a report's symbol for every counted block; None for a part that it does not show."""
-        return counted_symbols([kind.mechanism for kind in self.kinds], symbols)
+        return counted_symbols(self.mechanisms, symbols)
 
     def parts(self, block: int, number: int) -> tuple[int, ...]:
         """Return the digits of a block's number: one per factor of a product, else the number."""

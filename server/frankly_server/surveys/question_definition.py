@@ -348,7 +348,7 @@ def written_out(data: Mapping[str, Any]) -> dict[str, Any]:
     name = name or next(
         (one.name for one in TYPES.values() if given.get(one.given_by)), SINGLE.name
     )
-    if name not in TYPES:
+    if name not in tuple(TYPES):  # a value of a file need not be hashable
         raise custom(Problem.DEFINITION_INVALID, f"type is one of {', '.join(TYPES)}")
     type_ = TYPES[name]
     if any(is_given != (field == type_.given_by) for field, is_given in given.items()):

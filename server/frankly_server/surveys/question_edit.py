@@ -107,8 +107,8 @@ def _where(draft: Draft, question_id: str) -> tuple[int, str]:
 def type_of(question: Draft) -> QuestionType:
     """Return the type of a stored question; one of yes or no has become one of single choices."""
     if list_name(question) == "boxes":
-        return next(one for one in TYPES.values() if one.has_boxes)
-    numbered = (one for one in reversed(TYPES.values()) if one.number)
+        return next(one for one in TYPES.values() if one.has_boxes and not one.stored_as)
+    numbered = (one for one in reversed(TYPES.values()) if one.number and not one.stored_as)
     choices = question["choices"]
     return next((one for one in numbered if any(one.number in c for c in choices)), SINGLE)
 

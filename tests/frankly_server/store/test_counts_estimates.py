@@ -63,7 +63,8 @@ def _from_reports(found: Analysis, **asked: Any) -> dict[str, Any]:
     layout_of = Layout.of
 
     def nothing(document: SurveyDocument) -> Layout:
-        return Layout(((),) * len(document.blocks), (), (), layout_of(document).kinds)
+        whole = layout_of(document)
+        return replace(whole, radices=((),) * len(document.blocks), sets=(), pairs=())
 
     with patch.object(Layout, "of", staticmethod(nothing)):
         body = found.estimates(SURVEY, **asked)

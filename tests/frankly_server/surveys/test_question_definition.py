@@ -110,6 +110,8 @@ def changed(place: int, **fields: Any) -> Any:
 
 BAD: list[tuple[int, dict[str, Any], str, str, str]] = [
     (0, {"type": "essay"}, "definition_invalid", "form.questions[0]", "type is one of"),
+    (0, {"type": ["single"]}, "definition_invalid", "form.questions[0]", "type is one of"),
+    (0, {"type": {"single": 1}}, "definition_invalid", "form.questions[0]", "type is one of"),
     (0, {"text": {"en": "?", "xx": "?"}}, "field_missing", "form.questions[0]", "no words for no in xx"),
     (1, {"ranges": None}, "definition_invalid", "form.questions[1]", "ranges"),
     (1, {"ranges": ["18"]}, "choices_count", "form.questions[1]", "2 to 64"),
