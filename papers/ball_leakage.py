@@ -15,8 +15,7 @@ import numpy as np
 from frankly_design.measures import leakage, nats
 from frankly_design.notions.ball_bounds import Bounds
 from frankly_design.notions.balls import Ball, Vector
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.numeric.lazy import optimize
 from frankly_protocol.audit.ratios import robust_ratios
 

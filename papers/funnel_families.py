@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 from frankly_design.families import FAMILIES, FamilyRequest
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs
+from frankly_design.notions.prior import Prior, pairs
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import UnaryMechanism
 

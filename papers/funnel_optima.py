@@ -7,8 +7,9 @@ from math import prod
 from statistics import fmean
 
 import numpy as np
+from frankly_design.notions.declared.belief import side_channels
 from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import promise, side_channels
+from frankly_design.notions.promises import promise
 
 from papers import channel
 from papers.draws import normalised

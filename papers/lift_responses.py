@@ -7,8 +7,8 @@ from statistics import fmean
 
 from frankly_design.families.lift.merging import subset_merging
 from frankly_design.families.lift.subset_rr import subset_random_response
+from frankly_design.notions.declared.belief import two_sided
 from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import two_sided
 from frankly_protocol.audit import level_for
 
 from papers import lift_common as common

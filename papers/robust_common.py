@@ -12,7 +12,9 @@ from frankly_design.families.robust.secret_rr import secret_rr
 from frankly_design.notions import promises
 from frankly_design.notions.ball_bounds import Bounds, ball_bounds
 from frankly_design.notions.balls import Ball, confidence_ball
+from frankly_design.notions.declared.secret import robust
 from frankly_design.notions.prior import Prior
+from frankly_design.notions.prior import pairs as over_pairs
 from frankly_protocol.audit import level_for
 
 from papers import channel
@@ -54,7 +56,7 @@ class Estimate:
     @cached_property
     def pairs(self) -> Prior:
         """The prior of answers (s, u)."""
-        return promises.pairs(Prior(self.counts))
+        return over_pairs(Prior(self.counts))
 
     @cached_property
     def leak(self) -> ValueLeak:
@@ -85,12 +87,12 @@ class Estimate:
         if name == NR:
             # A pair without counts gets the count 1, because at probability 0 no row would be
             # defined for it.
-            counted_pairs = promises.pairs(
+            counted_pairs = over_pairs(
                 Prior(tuple(tuple(max(1, n) for n in row) for row in self.counts))
             )
             claim = promises.promise("secret-ldp", counted_pairs, epsilon)
             return weights_of(most_informative(counted_pairs, [claim], steps).mechanism)
-        claim = promises.robust(self.bounds, epsilon, diagonal=name == POLYOPT_PRINTED)
+        claim = robust(self.bounds, epsilon, diagonal=name == POLYOPT_PRINTED)
         return weights_of(most_informative(self.pairs, [claim], steps).mechanism)
 
     def utility(self, Q: Matrix) -> float:

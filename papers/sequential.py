@@ -38,8 +38,8 @@ from frankly_design.families.lift.mixture import (
     lazy_rays,
     rounded_inside,
 )
+from frankly_design.notions.declared.belief import side_channels
 from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import side_channels
 from frankly_protocol.audit import level_for
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem

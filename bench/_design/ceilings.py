@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 from frankly_design.notions import promises
+from frankly_design.notions.declared.answer import answer_ldp
 from frankly_design.notions.prior import Prior
 
 from _design.designs import designed, request
@@ -23,7 +24,7 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
     for answers in QUICK_ANSWERS if quick else ANSWERS:
         counts = np.random.default_rng([_SEED, answers, 0]).integers(1, 400, (SECRETS, answers))
         prior = Prior.from_rows(counts.tolist())
-        claims = [promises.promise("lip", prior, EPSILON), promises.answer_ldp(CEILING)]
+        claims = [promises.promise("lip", prior, EPSILON), answer_ldp(CEILING)]
         for objective in ("variance", "information"):
             many = answers >= _MANY_ANSWERS
             limit_s = MANY_LIMIT_S if many else LIMIT_S

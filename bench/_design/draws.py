@@ -10,7 +10,10 @@ import numpy as np
 from frankly_design.engine import DesignRequest
 from frankly_design.notions import promises
 from frankly_design.notions.ball_bounds import lower_bounds
-from frankly_design.notions.prior import Prior
+from frankly_design.notions.declared.answer import answer_ldp
+from frankly_design.notions.declared.belief import no_violation, side_channels, two_sided
+from frankly_design.notions.declared.secret import robust
+from frankly_design.notions.prior import Prior, pairs
 from frankly_protocol.audit import Claim
 
 from _design.designs import request
@@ -72,7 +75,7 @@ def _ldp(generator: Random, max_answers: int) -> _Made:
     if generator.random() < 0.2 and np.count_nonzero(counts) > 1:
         counts[int(np.argmin(counts))] = 0  # only ldp protects an answer of share 0
     epsilon = _epsilon(generator)
-    return Prior.from_rows([counts.tolist()]), [promises.answer_ldp(epsilon)], f"ε {epsilon}"
+    return Prior.from_rows([counts.tolist()]), [answer_ldp(epsilon)], f"ε {epsilon}"
 
 
 def _one_level(notion: str) -> Callable[[Random, int], _Made]:
@@ -88,7 +91,7 @@ def _alip(generator: Random, max_answers: int) -> _Made:
     sides: list[Fraction | None] = [_epsilon(generator), _epsilon(generator)]
     if generator.random() < 0.3:
         sides[int(generator.integers(2))] = None
-    return prior, [promises.two_sided(prior, sides[0], sides[1])], f"ε_l {sides[0]}, ε_u {sides[1]}"
+    return prior, [two_sided(prior, sides[0], sides[1])], f"ε_l {sides[0]}, ε_u {sides[1]}"
 
 
 def _srlip(generator: Random, max_answers: int) -> _Made:
@@ -97,7 +100,7 @@ def _srlip(generator: Random, max_answers: int) -> _Made:
     prior = _joint(generator, int(generator.integers(2, MOST_SECRETS + 1)), math.prod(attributes))
     return (
         prior,
-        [promises.side_channels(prior, epsilon, attributes)],
+        [side_channels(prior, epsilon, attributes)],
         f"ε {epsilon}, attributes {attributes}",
     )
 
@@ -110,7 +113,7 @@ def _rldp(generator: Random, max_answers: int) -> _Made:
     bounds = lower_bounds(joint.joint, order, joint.total, beta)
     epsilon, diagonal = _epsilon(generator), bool(generator.random() < 0.3)
     parameters = f"ε {epsilon}, order {order}, β {beta}, n {joint.total}, diagonal {diagonal}"
-    return promises.pairs(joint), [promises.robust(bounds, epsilon, diagonal=diagonal)], parameters
+    return pairs(joint), [robust(bounds, epsilon, diagonal=diagonal)], parameters
 
 
 def _dpv(generator: Random, max_answers: int) -> _Made:
@@ -119,11 +122,7 @@ def _dpv(generator: Random, max_answers: int) -> _Made:
     share = Fraction(prior.masses[sensitive], prior.total)
     # between the share itself (no information) and 1 (certainty)
     bound = 1 - (1 - share) * Fraction(round(math.exp(-float(_epsilon(generator))), 6))
-    return (
-        prior,
-        [promises.no_violation(prior, bound, sensitive)],
-        f"α {bound}, sensitive {sensitive}",
-    )
+    return (prior, [no_violation(prior, bound, sensitive)], f"α {bound}, sensitive {sensitive}")
 
 
 def _both(generator: Random, max_answers: int) -> _Made:
@@ -133,7 +132,7 @@ def _both(generator: Random, max_answers: int) -> _Made:
     epsilon = _epsilon(generator)
     return (
         prior,
-        [*claims, promises.answer_ldp(epsilon)],
+        [*claims, answer_ldp(epsilon)],
         f"{name} with {parameters} and ldp with ε {epsilon}",
     )
 

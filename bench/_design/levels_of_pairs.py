@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
-from frankly_design.notions import promises
+from frankly_design.notions.declared.answer import answer_ldp, between_pairs
 from frankly_design.notions.prior import Prior
 from frankly_design.tables import objectives
 
@@ -35,7 +35,7 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
             case = f"a scale of {answers}, {float(STEP)} a step, {objective}"
             yield _row(case, prior, scale(answers), objective, ("geometric", baseline, None))
             progress(case)
-            ldp = designed(request(prior, [promises.answer_ldp(LEVEL)], objective), LIMIT_S)
+            ldp = designed(request(prior, [answer_ldp(LEVEL)], objective), LIMIT_S)
             case = f"{SENSITIVE} sensitive of {answers}, ε {float(LEVEL)}, {objective}"
             compared = ("LDP", ldp.design.value, ldp.seconds)
             yield _row(case, prior, high_low(answers), objective, compared)
@@ -81,7 +81,7 @@ def _row(
     compared: tuple[str, float, float | None],
 ) -> Row:
     name, value, seconds = compared
-    claim = promises.between_pairs(levels, prior.answers)
+    claim = between_pairs(levels, prior.answers)
     run = designed(request(prior, [claim], objective), LIMIT_S)
     design = run.design
     sign = -1 if objective == "variance" else 1

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 
-from frankly_design.notions import promises
+from frankly_design.notions.declared.answer import answer_ldp
 from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import require_private
 
@@ -21,7 +21,7 @@ _MOST_BYTES, _MOST_VERIFY_S = 2048, 0.05
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
     """Yield a line for each objective and number of answers."""
     for answers in QUICK_ANSWERS if quick else LIMITS_S:
-        claim = promises.answer_ldp(Fraction(1))
+        claim = answer_ldp(Fraction(1))
         for objective in ("variance", "information"):
             run = designed(request(Prior.from_rows([[1] * answers]), [claim], objective), 60)
             design, limit_s = run.design, LIMITS_S[answers]

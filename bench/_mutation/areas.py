@@ -150,7 +150,7 @@ _KINDS = {
     "decoder product kronecker listed dense": "decoder kinds kronecker joint",
     "evidence likelihood projection": "evidence share_moments likelihood kinds",
     "scores": "scores",
-    "joint factor set_factor registry": "joint sets",
+    "joint registry": "joint sets",
     "set_fit set_law sets set_counts set_kind unary subset": "kinds sets joint",
     "set_figures": "set_figures",
     "form parts": "parts",
@@ -183,17 +183,12 @@ AREAS: tuple[Area, ...] = (
             Part(_PROTOCOL, "envelope canonical schema", _PROTOCOL_TESTS),
             Part(
                 f"{_PROTOCOL}/audit",
-                "notions ratios sets products claims work units bounds",
+                "notions ratios sets products claims work units bounds kinds",
                 f"{_PROTOCOL_TESTS} browser/sdk/test_work",
             ),
             Part(
                 f"{_PROTOCOL}/audit/declared",
-                "cost dp dpv faults ldp lift metric_ldp notion rldp secret_ldp",
-                f"{_PROTOCOL_TESTS} browser/sdk/test_work",
-            ),
-            Part(
-                f"{_PROTOCOL}/audit/kinds",
-                "agreement products sets tables verifier",
+                "answer belief faults notion secret",
                 f"{_PROTOCOL_TESTS} browser/sdk/test_work",
             ),
         ),
@@ -369,12 +364,12 @@ AREAS: tuple[Area, ...] = (
             Part(f"{_PROTOCOL}/explanation", "explain promised figures", _SDK_TESTS),
             Part(
                 f"{_PROTOCOL}/mechanisms",
-                "base dense expansion fit lanes numbered product sentence subset unary",
+                "base dense expansion fit lanes numbered product subset unary",
                 "frankly_protocol/mechanisms/* frankly_protocol/* frankly_protocol/audit/test_kinds sdk/test_explain",
             ),
             Part(
                 f"{_PROTOCOL}/mechanisms/agreement",
-                "checks component cover figures fits mechanism reading",
+                "component cover figures mechanism reading",
                 "frankly_protocol/mechanisms/* frankly_protocol/test_asking frankly_protocol/audit/test_kinds",
             ),
         ),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_design.notions import promises
+from frankly_design.notions.declared.answer import answer_ldp
 from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import require_private
 from frankly_protocol.errors import DocumentRejected
@@ -106,7 +107,7 @@ def test_a_number_determines_its_draw(load: Load) -> None:
 def test_rival_of_two_answers_reaches_warner(load: Load, objective: str) -> None:
     # For two equally likely answers, Warner's mechanism is optimal for every objective
     # [Thesis Thm 6.2].
-    claim = promises.answer_ldp(Fraction(1))
+    claim = answer_ldp(Fraction(1))
     p, q = claim.level
     right = p / (p + q)
     Q, shares = np.array([[right, 1 - right], [1 - right, right]]), np.full(2, 0.5)

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from frankly_design.engine.engine import MECHANISMS
 from frankly_design.families import PAIRS
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.requests.design import design_json
 from frankly_protocol.audit import Claim, require_private
 from frankly_protocol.canonical import parse_json

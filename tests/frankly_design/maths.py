@@ -11,8 +11,9 @@ import numpy as np
 from frankly_design.engine import DesignRequest
 from frankly_design.kinds.registry import kind_of
 from frankly_design.notions.cones import Cone
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import no_violation, pairs, promise
+from frankly_design.notions.declared.belief import no_violation
+from frankly_design.notions.prior import Prior, pairs
+from frankly_design.notions.promises import promise
 from frankly_design.numeric.rays import Ray
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism

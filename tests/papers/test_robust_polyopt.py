@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from frankly_design.engine import DesignRequest, design
 from frankly_design.notions.ball_bounds import lower_bounds
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.tables.limits import Limits
 from frankly_protocol.audit import Claim, level_for, require_private
 

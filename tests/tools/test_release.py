@@ -429,9 +429,9 @@ main(["survey", "template", "health"])""",
     "frankly_design": """\
 from fractions import Fraction
 from frankly_design.engine import DesignRequest, design
-from frankly_design.notions import promises
+from frankly_design.notions.declared.answer import answer_ldp
 from frankly_design.notions.prior import Prior
-claims = (promises.answer_ldp(Fraction(1)),)
+claims = (answer_ldp(Fraction(1)),)
 found = design(DesignRequest(Prior.from_rows([[1, 1, 1]]), claims))
 print("frankly_design", "certified" if found.certified else "not certified")""",
     "frankly_analyst": "import frankly_analyst; print('frankly_analyst', frankly_analyst.Analyst.__name__)",

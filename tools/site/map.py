@@ -381,8 +381,8 @@ table, named in `FAMILIES` of `design/frankly_design/families/__init__.py`; an e
 `docs/examples/design/`, which the tests run. The verifier needs no change: it judges tables.
 
 **A kind of mechanism** (beside table, unary, subset, product and form). In Python, a class in
-`shared/frankly_protocol/mechanisms/`, named in `shared/frankly_protocol/mechanisms/expansion.py`; its verifier, named
-in `shared/frankly_protocol/audit/kinds/__init__.py`; and a class in `design/frankly_design/kinds/`, named in
+`shared/frankly_protocol/mechanisms/`, named in `shared/frankly_protocol/mechanisms/expansion.py`; its verifier in
+`shared/frankly_protocol/audit/kinds.py`; and a class in `design/frankly_design/kinds/`, named in
 `design/frankly_design/kinds/registry.py`: with these, documents, devices, explanations, counts, estimates and plans
 know it. In the browser, a reader in `client_sdk/browser/src/kinds.js`, its name in `client_sdk/browser/src/parts.js`,
 and, unless its symbols can be listed, an entry in `client_sdk/browser/src/explained_kinds.js`. Then `docs/spec/`, a

@@ -23,12 +23,10 @@ def estimable_in_words(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
 
     Returns () at deficient rank if the table is too large to list.
     """
-    rows = None if rank == mechanism.answers else kind_of(mechanism).rows
-    if rows is not None:
-        return estimable_rows(rows)
-    return (
-        tuple(f"answer {x}" for x in range(mechanism.answers)) if rank == mechanism.answers else ()
-    )
+    if rank == mechanism.answers:
+        return tuple(f"answer {x}" for x in range(mechanism.answers))
+    rows = kind_of(mechanism).rows
+    return () if rows is None else estimable_rows(rows)
 
 
 def measures(mechanism: Mechanism, prior: Prior, poll: Poll = no_poll) -> dict[str, Any]:

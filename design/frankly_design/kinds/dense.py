@@ -9,8 +9,15 @@ import numpy as np
 from frankly_protocol.mechanisms import AnyMechanism, DenseMechanism
 
 from frankly_design.kinds.decoder import Decoder, Rows, Targets, decoder, shares
-from frankly_design.kinds.factor import Ends, Factor, FactorKind
-from frankly_design.kinds.kind import Stored, Tally, invalid_counts, whole_numbers
+from frankly_design.kinds.kind import (
+    Ends,
+    Factor,
+    FactorKind,
+    Stored,
+    Tally,
+    invalid_counts,
+    whole_numbers,
+)
 from frankly_design.kinds.listed import ListedKind
 from frankly_design.numeric import rational
 from frankly_design.numeric.arrays import FloatArray, IntArray
@@ -28,28 +35,22 @@ class DenseKind(ListedKind, FactorKind):
 
     @property
     def digits(self) -> tuple[int, ...]:
-        """The number of columns."""
         return (self.reports,)
 
     def number(self, symbol: Any) -> int:
-        """Return the symbol, which is its own number."""
         return int(symbol)
 
     def parts(self, symbol: Any) -> tuple[int, ...]:
-        """Return the symbol."""
         return (int(symbol),)
 
     def index(self, key: Sequence[int]) -> int:
-        """Return the column."""
         (column,) = key
         return column
 
-    def counts(self, n: int, stored: Stored) -> Tally:  # noqa: ARG002
-        """Return the number of reports of each column."""
+    def counts(self, n: int, stored: Stored) -> Tally:
         return [stored.get((y,), 0) for y in range(self.reports)]
 
     def count(self, reports: Iterable[Any]) -> Tally:
-        """Return the number of reports of each column."""
         seen = whole_numbers(reports)
         if outside := [y for y in seen if not 0 <= y < self.reports]:
             raise invalid_counts(
@@ -59,40 +60,32 @@ class DenseKind(ListedKind, FactorKind):
 
     @property
     def weights(self) -> Rows:
-        """The rows of the table."""
         return self.mechanism.weights
 
     @property
     def rows(self) -> Rows:
-        """The rows of the table."""
         return self.mechanism.weights
 
     @cached_property
     def law(self) -> FloatArray:
-        """Q, shape (answers, reports)."""
         denominator = self.denominator
         return np.array([[w / denominator for w in row] for row in self.mechanism.weights])
 
     @property
     def condition(self) -> float:
-        """Condition number of Q."""
         return float(np.linalg.cond(np.array(self.mechanism.weights, dtype=np.float64)))
 
     def decoder(self, targets: Targets, prior: tuple[int, ...] | None) -> Decoder:
-        """Return the exact unbiased decoder of the targets."""
         return decoder(self.mechanism, targets, prior)
 
     def factor(self, prior: tuple[int, ...] | None) -> Factor:
-        """Return the table as a factor of a joint table."""
         return TableFactor(self.mechanism, prior)
 
     @property
     def rank(self) -> int:
-        """Exact rank of Q."""
         return rational.rank(self.mechanism.weights)
 
-    def names(self, answers: Sequence[Any]) -> list[str]:  # noqa: ARG002
-        """Return y0, y1, …."""
+    def names(self, answers: Sequence[Any]) -> list[str]:
         return [f"y{y}" for y in range(self.reports)]
 
 
@@ -109,37 +102,29 @@ class TableFactor:
 
     @property
     def ends(self) -> list[Ends]:
-        """See Factor."""
         return [(min(row), max(row)) for row in self.decoder]
 
     @property
     def condition(self) -> float:
-        """See Factor."""
         return float(np.linalg.cond(self._Q))
 
     def knows(self, symbol: int) -> bool:
-        """See Factor."""
         return 0 <= symbol < self.width
 
     def features(self, symbols: Sequence[int]) -> IntArray:
-        """See Factor."""
         return np.eye(self.width, dtype=np.int64)[:, list(symbols)]
 
     def values(self, symbols: Sequence[int]) -> FloatArray:
-        """See Factor."""
         return np.asarray(self._V[:, list(symbols)], dtype=np.float64)
 
     def columns(self, symbols: Sequence[int]) -> FloatArray:
-        """See Factor."""
         return np.asarray(self._Q[:, list(symbols)], dtype=np.float64)
 
     def moments(self) -> FloatArray:
-        """See Factor."""
         # E[d_c d_d | x]: pairs of decoded values, weighted by the probability of the report.
         return np.asarray(
             np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True), dtype=np.float64
         )
 
     def law(self) -> FloatArray:
-        """See Factor."""
         return self._Q

@@ -19,15 +19,12 @@ class FormKind(Counted):
 
     @property
     def digits(self) -> tuple[int, ...]:
-        """None: symbols have no numbers."""
         return ()
 
-    def number(self, symbol: Any) -> int:  # noqa: ARG002
-        """Return NO_NUMBER."""
+    def number(self, symbol: Any) -> int:
         return NO_NUMBER
 
-    def keys(self, symbol: Any) -> list[tuple[int, ...]]:  # noqa: ARG002
-        """Return no key."""
+    def keys(self, symbol: Any) -> list[tuple[int, ...]]:
         return []
 
 
@@ -42,12 +39,10 @@ class PartsTogether(DenseKind):
     _alone: tuple[PartTable, ...]
 
     def index(self, key: Sequence[int]) -> int:
-        """Return the column of the joint table."""
         shown = [part.shown(column) for part, column in zip(self._alone, key, strict=True)]
         return self.mechanism.column_of(shown[0][0], [i for _, sets in shown for i in sets])
 
-    def counts(self, n: int, stored: Stored) -> Tally:  # noqa: ARG002
-        """Return the number of reports of each column of the joint table."""
+    def counts(self, n: int, stored: Stored) -> Tally:
         counts = [0] * self.reports
         for key, k in stored.items():
             counts[self.index(key)] += k

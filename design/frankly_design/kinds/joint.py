@@ -24,10 +24,18 @@ from numpy.typing import NDArray
 
 from frankly_design.kinds.decoder import Targets
 from frankly_design.kinds.evidence import Evidence, Exact, of_shares
-from frankly_design.kinds.factor import Factor, FactorKind
-from frankly_design.kinds.kind import Checked, Estimable, Kind, Stored, Tally, invalid_counts
+from frankly_design.kinds.kind import (
+    Checked,
+    Estimable,
+    Factor,
+    FactorKind,
+    Kind,
+    Stored,
+    Tally,
+    invalid_counts,
+)
 from frankly_design.kinds.likelihood import fit_p
-from frankly_design.kinds.product import corners
+from frankly_design.kinds.product import corners, margins
 from frankly_design.kinds.scores import MOST_LAWS, Score, groups_of, informative, listed_score
 from frankly_design.kinds.set_law import SetMechanism
 from frankly_design.kinds.sets import MOST_LISTED, MOST_SEEN
@@ -74,29 +82,23 @@ class JointKind(Estimable):
 
     @property
     def answers(self) -> int:
-        """Number of joint answers."""
         return self.mechanism.answers
 
     @property
     def factors(self) -> tuple[Mechanism, ...]:
-        """The blocks."""
         return self.mechanism.blocks
 
     @property
     def size(self) -> int:
-        """Number of tuples of symbols."""
         return prod(block.reports for block in self.mechanism.blocks)
 
     def index(self, key: Sequence[int]) -> int:
-        """Return the number of a tuple of symbols, row-major."""
         return number_of(key, (block.reports for block in self.mechanism.blocks))
 
-    def counts(self, n: int, stored: Stored) -> Tally:  # noqa: ARG002
-        """Return the number of reports by symbols."""
+    def counts(self, n: int, stored: Stored) -> Tally:
         return dict(stored)
 
     def checked(self, counts: Tally) -> Checked:
-        """Return the number of reports by symbols."""
         if not isinstance(counts, Mapping) or any(
             type(n) is not int or n < 0 for n in counts.values()
         ):
@@ -104,22 +106,18 @@ class JointKind(Estimable):
         return dict(counts)
 
     def nothing_yet(self) -> Checked:
-        """Return the counts of zero reports."""
         return {}
 
     def evidence(self, counts: Any, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:
-        """Return the evidence about targets from checked counts."""
         return JointEvidence(self._kinds, targets, counts, prior)
 
     @property
     def rank(self) -> int:
-        """Exact rank of Q."""
         return prod(kind.rank for kind in self._kinds)
 
     def separately(self, prior: tuple[int, ...]) -> list[tuple[Kind, tuple[int, ...]]]:
-        """Return the blocks with their margins of the prior."""
-        margins = _margins([kind.answers for kind in self._kinds], prior)
-        return [(kind, margin or ()) for kind, margin in zip(self._kinds, margins, strict=True)]
+        of_blocks = margins([kind.answers for kind in self._kinds], prior)
+        return [(kind, margin or ()) for kind, margin in zip(self._kinds, of_blocks, strict=True)]
 
 
 Source = Mechanism | Joint
@@ -143,7 +141,7 @@ class JointEvidence:
         self._targets, self._sizes = targets, tuple(kind.answers for kind in kinds)
         self._factors = [
             kind.factor(margin)
-            for kind, margin in zip(kinds, _margins(self._sizes, prior), strict=True)
+            for kind, margin in zip(kinds, margins(self._sizes, prior), strict=True)
         ]
         if not all(factor.identifiable for factor in self._factors):
             raise InvalidInput(
@@ -163,7 +161,6 @@ class JointEvidence:
 
     @cached_property
     def shares(self) -> Exact | None:
-        """See Evidence."""
         if not self.n:
             return None
         # dtype=object stores exact fractions. The decoders are applied to the sufficient statistic,
@@ -177,24 +174,19 @@ class JointEvidence:
 
     @cached_property
     def exact(self) -> Exact:
-        """See Evidence."""
         return of_shares(self.shares, self._targets)
 
     @property
     def condition(self) -> float:
-        """See Evidence."""
         return prod(factor.condition for factor in self._factors)
 
     def moment(self) -> FloatArray:
-        """See Evidence."""
         return self._second(np.zeros(len(self._targets)))
 
     def spread(self) -> FloatArray:
-        """See Evidence."""
         return self._second(np.array([float(v) for v in self.exact if v is not None]))
 
     def truth_moments(self) -> FloatArray:
-        """See Evidence."""
         cells, other_cells, truths, moment_axes = _letters(len(self._sizes))
         moments = [factor.moments() for factor in self._factors]
         second_moments = np.empty((len(self._targets), self.answers))
@@ -205,11 +197,9 @@ class JointEvidence:
         return second_moments
 
     def moment_at(self, p: FloatArray) -> FloatArray:
-        """See Evidence."""
         return np.asarray(self.W @ self.share_moments(p) @ self.W.T, dtype=np.float64)
 
     def share_moments(self, p: FloatArray) -> FloatArray:
-        """See Evidence."""
         cells, other_cells, truths, moment_axes = _letters(len(self._sizes))
         moments = [factor.moments() for factor in self._factors]
         terms = f"{truths},{moment_axes}->{cells}{other_cells}"
@@ -217,11 +207,8 @@ class JointEvidence:
         return np.asarray(second_moments.reshape(self.answers, self.answers), dtype=np.float64)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
-        """See Evidence.
-
-        For a target of several cells these are outer bounds, because no single report may be
-        extreme for all of them.
-        """
+        # For a target of several cells these are outer bounds, because no single report may be
+        # extreme for all of them.
         cells = [
             reduce(corners, [f.ends[x] for f, x in zip(self._factors, cell, strict=True)])
             for cell in np.ndindex(*self._sizes)
@@ -240,10 +227,7 @@ class JointEvidence:
         return bounds
 
     def scores(self) -> list[Score]:
-        """See Evidence.
-
-        If there are too many possible reports to list, only the received ones are decoded.
-        """
+        # If there are too many possible reports to list, only the received ones are decoded.
         law, means = self.law(), [float(v or 0) for v in self.exact]
         if law is None:
             ends = [(float(low), float(high)) for low, high in self.ends()]
@@ -258,23 +242,17 @@ class JointEvidence:
         ]
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
-        """See Evidence."""
         if not self.n or len(self._symbols) * self.answers > MOST_SEEN:
             return None
-        columns = [
-            factor.columns(self._block_symbols(j, slice(None)))
-            for j, factor in enumerate(self._factors)
-        ]
+        columns = [factor.columns(symbols) for factor, symbols in self._by_block(slice(None))]
         return reduce(_rowwise, columns), self._counts.astype(np.float64)
 
     def law(self) -> FloatArray | None:
-        """See Evidence."""
         if prod(factor.mechanism.reports for factor in self._factors) > MOST_LISTED:
             return None
         return reduce(_kronecker, (factor.law() for factor in self._factors))
 
     def fit(self, best: FloatArray | None) -> float | None:
-        """See Evidence."""
         law = self.law()
         if law is None or best is None:
             return None
@@ -295,15 +273,14 @@ class JointEvidence:
         """Return `Score.informative` of each target; None for too many distinct reports."""
         if not self.n or len(self.W) * len(self._symbols) > MOST_LAWS:
             return [None] * len(self.W)
-        values = [
-            factor.values(self._block_symbols(j, slice(None)))
-            for j, factor in enumerate(self._factors)
-        ]
+        values = [factor.values(symbols) for factor, symbols in self._by_block(slice(None))]
         counts = [int(n) for n in self._counts]
         return [informative(groups_of(row), counts) for row in self.W @ reduce(_rowwise, values)]
 
-    def _block_symbols(self, j: int, chunk: slice) -> list[int]:
-        return [symbol[j] for symbol in self._symbols[chunk]]
+    def _by_block(self, chunk: slice) -> Iterator[tuple[Factor, list[int]]]:
+        """Yield each block's factor with its symbols in a chunk of the reports."""
+        for j, factor in enumerate(self._factors):
+            yield factor, [symbol[j] for symbol in self._symbols[chunk]]
 
     def _chunks(self) -> Iterator[slice]:
         return (slice(start, start + _CHUNK) for start in range(0, len(self._symbols), _CHUNK))
@@ -315,14 +292,11 @@ class JointEvidence:
         """
         total: IntArray = np.zeros([factor.width for factor in self._factors], dtype=np.int64)
         for chunk in self._chunks():
-            features = [
-                factor.features(self._block_symbols(j, chunk))
-                for j, factor in enumerate(self._factors)
-            ]
+            features = [factor.features(symbols) for factor, symbols in self._by_block(chunk)]
             # The counts enter only once, with the features of the last block.
             features[-1] = features[-1] * self._counts[chunk]
             products = (
-                reduce(_rowwise_integers, features[:-1])
+                reduce(_rowwise, features[:-1])
                 if len(features) > 1
                 else np.ones((1, len(self._counts[chunk])), dtype=np.int64)
             )
@@ -333,27 +307,12 @@ class JointEvidence:
         """Return the mean of (d − centre)(d − centre)ᵀ."""
         total = np.zeros((len(self._targets), len(self._targets)))
         for chunk in self._chunks():
-            values = [
-                factor.values(self._block_symbols(j, chunk))
-                for j, factor in enumerate(self._factors)
-            ]
+            values = [factor.values(symbols) for factor, symbols in self._by_block(chunk)]
             # Centred before squaring: subtracting a large square from large moments would lose
             # digits.
             d = self.W @ reduce(_rowwise, values) - centre[:, None]
             total += (d * self._counts[chunk]) @ d.T
         return total / max(self.n, 1)
-
-
-def _margins(sizes: Sequence[int], prior: tuple[int, ...] | None) -> list[tuple[int, ...] | None]:
-    """Return the marginal prior of each block; None stands for the uniform prior."""
-    if prior is None:
-        return [None] * len(sizes)
-    table = np.array(prior, dtype=object).reshape(sizes)
-    blocks = range(len(sizes))
-    other_axes = [tuple(i for i in blocks if i != j) for j in blocks]
-    return [
-        tuple(int(v) for v in np.asarray(table.sum(axis=axes)).reshape(-1)) for axes in other_axes
-    ]
 
 
 def _check(factors: Sequence[Factor], symbols: Sequence[tuple[int, ...]]) -> None:
@@ -379,14 +338,6 @@ def _kronecker(left: FloatArray, right: FloatArray) -> FloatArray:
     return np.asarray(np.kron(left, right), dtype=np.float64)
 
 
-def _rowwise(left: FloatArray, right: FloatArray) -> FloatArray:
+def _rowwise(left: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     """Return the products of all pairs of rows, column by column (Khatri-Rao product)."""
-    return np.asarray(
-        (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]), dtype=np.float64
-    )
-
-
-def _rowwise_integers(left: IntArray, right: IntArray) -> IntArray:
-    return np.asarray(
-        (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]), dtype=np.int64
-    )
+    return np.asarray((left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1]))

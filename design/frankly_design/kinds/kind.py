@@ -12,18 +12,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import index
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import Mechanism, columns
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, columns
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
 
 from frankly_design.kinds.decoder import Decoder, Targets
 from frankly_design.kinds.evidence import Evidence
 from frankly_design.kinds.set_counts import SetCounts
+from frankly_design.kinds.set_law import SetMechanism
 from frankly_design.notions.prior import Prior
-from frankly_design.numeric.arrays import FloatArray
+from frankly_design.numeric.arrays import FloatArray, IntArray
 from frankly_design.tables import objectives
 from frankly_design.tables.limits import Poll, no_poll
 
@@ -34,6 +35,7 @@ Tally = Sequence[int] | Mapping[tuple[int, ...], int] | SetCounts
 """Counts in the form that `estimate` accepts for the kind of mechanism."""
 Stored = Mapping[tuple[int, ...], int]
 """Number of reports by the keys that `Counted.keys` gives."""
+Ends = tuple[Fraction, Fraction]
 
 
 def invalid_counts(detail: str, field: str = "counts") -> InvalidInput:
@@ -145,7 +147,7 @@ class Estimable(ABC):
     def rank(self) -> int:
         """Exact rank of Q."""
 
-    def decoder(self, targets: Targets, prior: tuple[int, ...] | None) -> Decoder | None:  # noqa: ARG002
+    def decoder(self, targets: Targets, prior: tuple[int, ...] | None) -> Decoder | None:
         """Return the exact decoder of single symbols; None if sets of answers are among them."""
         return None
 
@@ -162,12 +164,10 @@ class Kind(Counted, Estimable):
 
     @property
     def answers(self) -> int:
-        """Number of answers."""
         return int(self.mechanism.answers)
 
     @property
     def factors(self) -> tuple[Mechanism, ...]:
-        """Mechanisms of the parts of an answer, which are randomised independently."""
         return (self.mechanism,)
 
     @abstractmethod
@@ -178,7 +178,6 @@ class Kind(Counted, Estimable):
         """
 
     def separately(self, prior: tuple[int, ...]) -> "list[tuple[Kind, tuple[int, ...]]]":
-        """Return the mechanism itself, with the prior."""
         return [(self, prior)]
 
     @property
@@ -232,7 +231,7 @@ class Kind(Counted, Estimable):
             return [math.nan] * (self.answers if targets is None else len(targets))
         return objectives.target_variances(rows, prior.shares, targets)
 
-    def variance_at(self, truth: FloatArray) -> float | None:  # noqa: ARG002
+    def variance_at(self, truth: FloatArray) -> float | None:
         """Return the total variance of the shares at n = 1 in closed form; None if there is none.
 
         truth : the true shares, shape (answers,).
@@ -244,6 +243,59 @@ class Kind(Counted, Estimable):
         rows = self.rows
         return [] if rows is None else [(rows, prior)]
 
-    def names(self, answers: Sequence[Any]) -> list[str]:  # noqa: ARG002
+    def names(self, answers: Sequence[Any]) -> list[str]:
         """Return a name for each symbol that can be sent. answers : labels of the answers, for sets."""
         return [str(self.mechanism.symbol_json(symbol)) for symbol in self.mechanism.symbols()]
+
+
+class Factor(Protocol):
+    """What `joint` needs of the mechanism of a single block.
+
+    Its decoded values are linear in a statistic of `width` integers per symbol. identifiable : True
+    if every share of the block is identifiable.
+    """
+
+    width: int
+    identifiable: bool
+
+    @property
+    def mechanism(self) -> DenseMechanism | SetMechanism:
+        """Return the block's mechanism."""
+
+    @property
+    def decoder(self) -> list[list[Fraction]]:
+        """Return the exact decoder of the statistic, shape (answers, width)."""
+
+    @property
+    def ends(self) -> list[Ends]:
+        """Return the least and the largest decoded value of each answer."""
+
+    @property
+    def condition(self) -> float:
+        """Return the condition number of Q, at least 1."""
+
+    def knows(self, symbol: int) -> bool:
+        """Return True if the mechanism can send this symbol."""
+
+    def features(self, symbols: Sequence[int]) -> IntArray:
+        """Return the statistic, shape (width, symbols)."""
+
+    def values(self, symbols: Sequence[int]) -> FloatArray:
+        """Return the decoded values, shape (answers, symbols)."""
+
+    def columns(self, symbols: Sequence[int]) -> FloatArray:
+        """Return Q(symbol|·), each column up to a factor, shape (answers, symbols)."""
+
+    def moments(self) -> FloatArray:
+        """Return E[d dᵀ|x] of the decoded values d, shape (answers, answers, answers), x first."""
+
+    def law(self) -> FloatArray:
+        """Return Q, shape (answers, reports)."""
+
+
+class FactorKind(Kind):
+    """A kind whose symbols are decoded by themselves, so that it can be a block of a joint table."""
+
+    @abstractmethod
+    def factor(self, prior: tuple[int, ...] | None) -> Factor:
+        """Return the factor. prior : counts of the answers; None for the uniform prior."""

@@ -24,10 +24,10 @@ from frankly_protocol.problems import Problem
 
 from frankly_design.kinds.decoder import Decoder, Rows, Targets, decoder, shares
 from frankly_design.kinds.dense import DenseKind
-from frankly_design.kinds.evidence import Evidence, Exact, ListedEvidence
+from frankly_design.kinds.evidence import Evidence, Exact
 from frankly_design.kinds.kind import Checked, Kind, Stored, Tally, invalid_counts
 from frankly_design.kinds.kronecker import Kronecker
-from frankly_design.kinds.listed import ListedKind, listed
+from frankly_design.kinds.listed import ListedEvidence, ListedKind
 from frankly_design.kinds.scores import Score
 from frankly_design.numeric import rational
 from frankly_design.numeric.arrays import FloatArray
@@ -47,33 +47,26 @@ class ProductKind(ListedKind):
 
     @cached_property  # read for every report
     def digits(self) -> tuple[int, ...]:
-        """The number of columns of each factor; empty above MAX_CELLS symbols."""
         if self.reports > MAX_CELLS:
             return ()
         return tuple(factor.reports for factor in self.mechanism.factors)
 
     def number(self, symbol: Any) -> int:
-        """Return the number of a symbol in JSON form."""
         return number_of(map(int, symbol), self.digits)
 
     def symbol_of(self, number: int) -> Any:
-        """Return the symbol in JSON form that has a number."""
         return list(digits_of(number, self.digits))
 
     def parts(self, symbol: Any) -> tuple[int, ...]:
-        """Return the symbols of the factors."""
         return self.mechanism.check_symbol(symbol)
 
     def index(self, key: Sequence[int]) -> int:
-        """Return the number of a joint symbol."""
         return number_of(key, (factor.reports for factor in self.mechanism.factors))
 
-    def counts(self, n: int, stored: Stored) -> Tally:  # noqa: ARG002
-        """Return the number of reports by symbol."""
+    def counts(self, n: int, stored: Stored) -> Tally:
         return dict(stored)
 
     def count(self, reports: Iterable[Any]) -> Tally:
-        """Return the number of reports by symbol."""
         try:
             seen = dict(Counter(tuple(map(index, report)) for report in reports))
         except TypeError:
@@ -89,7 +82,6 @@ class ProductKind(ListedKind):
         return seen
 
     def checked(self, counts: Tally) -> Checked:
-        """Return one count for each symbol, row-major."""
         return super().checked(self._in_order(counts) if isinstance(counts, Mapping) else counts)
 
     def _in_order(self, counts: Mapping[tuple[int, ...], int]) -> list[int]:
@@ -106,22 +98,18 @@ class ProductKind(ListedKind):
 
     @property
     def factors(self) -> tuple[DenseMechanism, ...]:
-        """The tables."""
         return self.mechanism.factors
 
     @property  # not kept: decoders are, and they know their kind
     def weights(self) -> Rows:
-        """The Kronecker product of the factors' weights."""
         return reduce(_kronecker, (factor.weights for factor in self.mechanism.factors))
 
     @cached_property
     def law(self) -> Kronecker:
-        """Q as its factors."""
         return Kronecker([DenseKind(factor).law for factor in self.mechanism.factors])
 
     @property
     def condition(self) -> float:
-        """Condition number of Q."""
         # Singular values of a Kronecker product are the products of those of its factors.
         return float(np.prod([DenseKind(factor).condition for factor in self.mechanism.factors]))
 
@@ -134,11 +122,17 @@ class ProductKind(ListedKind):
         Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
         """
         parts = self._by_factor(prior)
-        return (
-            decoder(self, targets, prior)
-            if parts is None
-            else _of_factors(self, parts, targets, prior)
-        )
+        if parts is None:
+            return decoder(self, targets, prior)
+        # Targets are decoded one by one through the factors, so there is no dense inverse.
+        inverse, denominator = inverse_of(parts)
+        rows = []
+        for target in targets:
+            row, scale = rational.over_one_denominator(target)
+            decoded = np.array(row, dtype=object) @ inverse
+            rows.append(tuple(Fraction(v, scale * denominator) for v in decoded))
+        fallback = any(part.fallback for part in parts)
+        return Decoder(self, targets, tuple(rows), self.answers, prior, fallback)
 
     def _by_factor(self, prior: tuple[int, ...] | None) -> tuple[Decoder, ...] | None:
         """Return the decoder of each factor's shares, None if some factor is rank-deficient."""
@@ -148,54 +142,51 @@ class ProductKind(ListedKind):
                 "there are too many joint answers to estimate at once: request fewer questions together",
                 "targets",
             )
-        pairs = zip(self.mechanism.factors, self._margins(prior), strict=True)
-        parts = tuple(decoder(factor, shares(factor.answers), margin) for factor, margin in pairs)
+        parts = tuple(
+            decoder(factor, shares(factor.answers), margin)
+            for factor, margin in self._with_margins(prior)
+        )
         return parts if all(part.rank == part.table.answers for part in parts) else None
 
+    def _with_margins(
+        self, prior: tuple[int, ...] | None
+    ) -> list[tuple[DenseMechanism, tuple[int, ...] | None]]:
+        sizes = [factor.answers for factor in self.factors]
+        return list(zip(self.factors, margins(sizes, prior), strict=True))
+
     def factor_decoders(self, prior: tuple[int, ...] | None) -> tuple[Decoder, ...]:
-        """Return the decoder of each factor's shares, or that of the whole table at deficient rank."""
         parts = self._by_factor(prior)
         return super().factor_decoders(prior) if parts is None else parts
 
     def shares(self, counts: Sequence[int], prior: tuple[int, ...] | None) -> Exact:
-        """Return the exact unbiased shares. All must be identifiable."""
         return product_shares(self.factor_decoders(prior), counts)
 
     def share_decoder(self, prior: tuple[int, ...] | None) -> FloatArray:
-        """Return the decoder of all shares, shape (answers, reports). All must be identifiable."""
         return _dense([part.floats() for part in self.factor_decoders(prior)])
 
-    def evidence(
-        self, counts: Checked, targets: Targets, prior: tuple[int, ...] | None
-    ) -> Evidence:
-        """Return the evidence about targets from checked counts."""
+    def evidence(self, counts: Any, targets: Targets, prior: tuple[int, ...] | None) -> Evidence:
         # Shares of a product of full rank need no solve on the joint table: the factors suffice.
         parts = self._by_factor(prior) if targets is shares(self.answers) else None
         if parts is None:
             return super().evidence(counts, targets, prior)
-        return ProductEvidence(self, parts, listed(counts))
+        return ProductEvidence(self, parts, counts)
 
     def separately(self, prior: tuple[int, ...]) -> list[tuple[Kind, tuple[int, ...]]]:
-        """Return the factors with their margins of the prior; the whole table at deficient rank."""
         if self._by_factor(prior) is None:
             return super().separately(prior)
-        pairs = zip(self.mechanism.factors, self._margins(prior), strict=True)
-        return [(DenseKind(factor), margin or ()) for factor, margin in pairs]
+        return [(DenseKind(factor), margin or ()) for factor, margin in self._with_margins(prior)]
 
     @property
     def rank(self) -> int:
-        """Exact rank of Q: the product of the factors' ranks."""
         return math.prod(DenseKind(factor).rank for factor in self.mechanism.factors)
 
     @property
     def basis(self) -> list[list[Fraction]]:
-        """Reduced echelon basis of the combinations of shares that can be estimated."""
         # The full table may be too large to build, but Kronecker products of reduced echelon rows
         # are reduced echelon rows.
         return reduce(_kronecker, (DenseKind(factor).basis for factor in self.mechanism.factors))
 
     def tables(self, prior: FloatArray) -> list[tuple[Rows, FloatArray]]:
-        """Return the table and the margin of the prior of each factor; empty above MAX_CELLS cells."""
         if self.reports * self.answers > MAX_CELLS:
             return []
         # Answers of a product are row-major over its factors.
@@ -205,15 +196,6 @@ class ProductKind(ListedKind):
             (factor.weights, joint.sum(axis=tuple(i for i in axes if i != j)))
             for j, factor in enumerate(self.mechanism.factors)
         ]
-
-    def _margins(self, prior: tuple[int, ...] | None) -> list[tuple[int, ...] | None]:
-        if prior is None:
-            return [None] * len(self.mechanism.factors)
-        margins = [[0] * factor.answers for factor in self.mechanism.factors]
-        for x, n in enumerate(prior):
-            for margin, part in zip(margins, self.mechanism.parts(x), strict=True):
-                margin[part] += n
-        return list(map(tuple, margins))
 
 
 class ProductEvidence(ListedEvidence):
@@ -236,53 +218,43 @@ class ProductEvidence(ListedEvidence):
 
     @cached_property
     def shares(self) -> Exact | None:
-        """See Evidence."""
         return product_shares(self._parts, self._counts) if self.n else None
 
     @property
     def exact(self) -> Exact:
-        """See Evidence."""
         return (None,) * self.answers if self.shares is None else self.shares
 
     @property
     def condition(self) -> float:
-        """See Evidence."""
         return self._kind.condition
 
     def moment(self) -> FloatArray:
-        """See Evidence."""
         return self._second(self._rates)
 
     def spread(self) -> FloatArray:
-        """See Evidence."""
         # The observed rates are not a product, so V is needed as a full matrix.
         V = Kronecker(self._decoders)
         centred = V.dense - (V @ self._rates)[:, None]
         return np.asarray((centred * self._rates) @ centred.T, dtype=np.float64)
 
     def truth_moments(self) -> FloatArray:
-        """See Evidence."""
         laws = [np.array(f.weights) / f.denominator for f in self._kind.factors]
         return _dense([V**2 @ Q.T for V, Q in zip(self._decoders, laws, strict=True)])
 
     def moment_at(self, p: FloatArray) -> FloatArray:
-        """See Evidence."""
         return self._second(p @ self._law)
 
     def share_moments(self, p: FloatArray) -> FloatArray:
-        """See Evidence."""
         # The targets are the shares, so both moments are the same.
         return self.moment_at(p)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
-        """See Evidence."""
         ends = [
             [(min(row), max(row)) for row in part.rows if row is not None] for part in self._parts
         ]
         return [reduce(corners, cell) for cell in product(*ends)]
 
     def scores(self) -> list[Score]:
-        """See Evidence."""
         return self._scores(Kronecker(self._decoders).dense, self.exact)
 
     def _second(self, rates: FloatArray) -> FloatArray:
@@ -312,6 +284,18 @@ def corners(
     return min(products), max(products)
 
 
+def margins(sizes: Sequence[int], prior: tuple[int, ...] | None) -> list[tuple[int, ...] | None]:
+    """Return the marginal prior of each part of an answer; None stands for the uniform prior."""
+    if prior is None:
+        return [None] * len(sizes)
+    table = np.array(prior, dtype=object).reshape(sizes)
+    parts = range(len(sizes))
+    other_axes = [tuple(i for i in parts if i != j) for j in parts]
+    return [
+        tuple(int(v) for v in np.asarray(table.sum(axis=axes)).reshape(-1)) for axes in other_axes
+    ]
+
+
 def inverse_of(parts: Sequence[Decoder]) -> tuple[Kronecker, int]:
     """Return (V₁ ⊗ V₂ ⊗ … in integers, common denominator) from the factors' decoders."""
     matrices, denominator = [], 1
@@ -330,23 +314,6 @@ def product_shares(parts: Sequence[Decoder], counts: Sequence[int]) -> tuple[Fra
     inverse, denominator = inverse_of(parts)
     n = sum(counts)
     return tuple(Fraction(v, denominator * n) for v in inverse @ np.array(counts, dtype=object))
-
-
-def _of_factors(
-    kind: ProductKind,
-    parts: Sequence[Decoder],
-    targets: Targets,
-    design_prior: tuple[int, ...] | None,
-) -> Decoder:
-    # Targets are decoded one by one through the factors, so there is no dense inverse.
-    inverse, denominator = inverse_of(parts)
-    rows = []
-    for target in targets:
-        row, scale = rational.over_one_denominator(target)
-        decoded = np.array(row, dtype=object) @ inverse
-        rows.append(tuple(Fraction(v, scale * denominator) for v in decoded))
-    fallback = any(part.fallback for part in parts)
-    return Decoder(kind, targets, tuple(rows), kind.answers, design_prior, fallback)
 
 
 def _kronecker(

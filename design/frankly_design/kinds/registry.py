@@ -17,10 +17,9 @@ from frankly_protocol.mechanisms import (
 from frankly_protocol.problems import Problem
 
 from frankly_design.kinds.dense import DenseKind
-from frankly_design.kinds.factor import FactorKind
 from frankly_design.kinds.form import FormKind, PartsTogether
 from frankly_design.kinds.joint import Joint, JointKind, Source
-from frankly_design.kinds.kind import Counted, Estimable, Kind
+from frankly_design.kinds.kind import Counted, Estimable, FactorKind, Kind
 from frankly_design.kinds.parts import PartTable, part_of, part_table
 from frankly_design.kinds.product import ProductKind
 from frankly_design.kinds.set_kind import SetKind

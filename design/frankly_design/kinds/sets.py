@@ -64,12 +64,10 @@ class SetEvidence:
 
     @cached_property
     def exact(self) -> Exact:
-        """See Evidence."""
         return of_shares(self.shares, self._targets)
 
     @cached_property
     def shares(self) -> Exact | None:
-        """See Evidence."""
         if not self.n or not self.known:
             return None
         held = [self._counts.pairs[x][x] for x in range(self.answers)]
@@ -80,19 +78,16 @@ class SetEvidence:
 
     @property
     def condition(self) -> float:
-        """See Evidence."""
         # Contrasts have singular value |q1 − q0|; the shares are known to sum to 1.
         return float(max(1.0, abs(1 / self._k))) if self.known else np.inf
 
     def moment(self) -> FloatArray:
-        """See Evidence."""
         rates = np.array([[c / max(self.n, 1) for c in row] for row in self._counts.pairs])
         mean = self._contrast @ np.diagonal(rates)[:, None] / self._k
         constants = self._level @ (self._level + mean).T + mean @ self._level.T
         return np.asarray(self._decoded(rates) + constants, dtype=np.float64)
 
     def spread(self) -> FloatArray:
-        """See Evidence."""
         # Computed in integers, because in floats pairs·n − ones·ones would cancel for large n.
         n, pairs = self.n, self._counts.pairs
         ones = [pairs[x][x] for x in range(self.answers)]
@@ -103,18 +98,15 @@ class SetEvidence:
         return self._decoded(np.array(exact))
 
     def truth_moments(self) -> FloatArray:
-        """See Evidence."""
         level, u = self._level, self._contrast
         s, t = self._law.contrast_moments() if self.known else (0.0, 0.0)
         squares = s * np.sum(u**2, axis=1, keepdims=True) + t * u**2
         return np.asarray(squares + level * (level + 2 * u), dtype=np.float64)
 
     def moment_at(self, p: FloatArray) -> FloatArray:
-        """See Evidence."""
         return self._moment_at(p, self._level, self._contrast)
 
     def share_moments(self, p: FloatArray) -> FloatArray:
-        """See Evidence."""
         level = np.full((self.answers, 1), 1 / self.answers)
         return self._moment_at(p, level, np.eye(self.answers) - level)
 
@@ -125,7 +117,6 @@ class SetEvidence:
         return np.asarray(squares + level @ (level + mean).T + mean @ level.T, dtype=np.float64)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
-        """See Evidence."""
         k = self._q1 - self._q0
         bounds = []
         for t in self.known:
@@ -145,11 +136,9 @@ class SetEvidence:
         return bounds
 
     def scores(self) -> list[Score]:
-        """See Evidence."""
         return [self._score(t, reach) for t, reach in zip(self.known, self.ends(), strict=True)]
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
-        """See Evidence; `MOST_SEEN` limits the number of distinct sets."""
         symbols = self._counts.symbols
         if not symbols or self.rank < self.answers or len(symbols) * self.answers > MOST_SEEN:
             return None
@@ -157,11 +146,9 @@ class SetEvidence:
         return columns, np.array([n for _, n in symbols], dtype=np.float64)
 
     def law(self) -> FloatArray | None:
-        """See Evidence."""
         return self._law.matrix() if self._law.mechanism.reports <= MOST_LISTED else None
 
     def fit(self, best: FloatArray | None) -> float | None:
-        """See Evidence; the test needs only the counts of pairs (`set_fit`)."""
         p = self.shares
         if p is None:
             return None

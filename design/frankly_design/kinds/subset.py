@@ -17,19 +17,16 @@ class SubsetKind(SetKind):
 
     @property
     def set_size(self) -> int:
-        """The number of answers in every set."""
         return self.mechanism.size
 
     @property
     def inclusion(self) -> tuple[Fraction, Fraction]:
-        """(q1, q0): the probabilities that the set contains the true, and another, answer."""
         inside = Fraction(self.mechanism.inside, self.mechanism.denominator)
         # The other answers have all `size` places if the set lacks the truth, otherwise one fewer: on
         # average size − inside.
         return inside, (self.mechanism.size - inside) / (self.answers - 1)
 
     def held_together(self, m: int) -> tuple[float, float]:
-        """Return P(m specific answers are in the set): (without the truth, with the truth)."""
         inside, size = self.mechanism.inside / self.mechanism.denominator, self.mechanism.size
         false_answers = self.answers - 1
 
@@ -44,7 +41,6 @@ class SubsetKind(SetKind):
 
     @property
     def pair_inclusion(self) -> tuple[float, float, float, float]:
-        """(p, q, A, B) of `variances`."""
         a, size = self.answers, self.mechanism.size
         p = self.mechanism.inside / self.mechanism.denominator
         pair = p * (size - 1) * (size - 2) + (1 - p) * size * (size - 1)
@@ -57,7 +53,6 @@ class SubsetKind(SetKind):
         return inside * (self.answers - size), (D - inside) * size
 
     def log_chances(self, size: int) -> tuple[float, float]:
-        """Return the logarithms of P(one set of this size), with the truth inside and outside it."""
         if size != self.mechanism.size:
             return -inf, -inf
         a, D, inside = self.answers, self.mechanism.denominator, self.mechanism.inside

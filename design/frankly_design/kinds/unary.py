@@ -17,18 +17,15 @@ class UnaryKind(SetKind):
 
     @property
     def inclusion(self) -> tuple[Fraction, Fraction]:
-        """(q1, q0): the probabilities that the set contains the true, and another, answer."""
         D = self.mechanism.denominator
         return Fraction(self.mechanism.keep, D), Fraction(self.mechanism.flip, D)
 
     def held_together(self, m: int) -> tuple[float, float]:
-        """Return P(m specific answers are in the set): (without the truth, with the truth)."""
         q1, q0 = map(float, self.inclusion)
         return q0**m, q1 * q0 ** (m - 1)
 
     @property
     def pair_inclusion(self) -> tuple[float, float, float, float]:
-        """(p, q, A, B) of `variances`."""
         D = self.mechanism.denominator
         p, q = self.mechanism.keep / D, self.mechanism.flip / D
         return p, q, q * q, p * q
@@ -40,7 +37,6 @@ class UnaryKind(SetKind):
         return keep * (D - flip), (D - keep) * flip
 
     def log_chances(self, size: int) -> tuple[float, float]:
-        """Return the logarithms of P(one set of this size), with the truth inside and outside it."""
         a, D = self.answers, self.mechanism.denominator
         keep, flip = self.mechanism.keep / D, self.mechanism.flip / D
         inside = log(keep) + log_power(flip, size - 1) + log_power(1 - flip, a - size)

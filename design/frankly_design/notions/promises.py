@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of each notion, with the exact levels and priors that the verifier checks (spec 1.4)."""
+"""Claims of notions by name, with the exact levels and priors that the verifier checks (spec 1.4)."""
 
 from fractions import Fraction
 
@@ -7,33 +7,9 @@ from frankly_protocol.audit import NOTIONS, Claim
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_design.notions.declared.answer import answer_ldp, differential
-from frankly_design.notions.declared.belief import (
-    no_violation,
-    require_attributes,
-    side_channels,
-    two_sided,
-)
 from frankly_design.notions.declared.notion import Asked
-from frankly_design.notions.declared.pair_levels import between_pairs
 from frankly_design.notions.declared.registry import DECLARED
-from frankly_design.notions.declared.secret import robust
-from frankly_design.notions.prior import Prior, pairs, protected
-
-__all__ = [
-    "answer_ldp",
-    "between_pairs",
-    "differential",
-    "no_violation",
-    "pairs",
-    "promise",
-    "protected",
-    "require_attributes",
-    "require_notion",
-    "robust",
-    "side_channels",
-    "two_sided",
-]
+from frankly_design.notions.prior import Prior
 
 
 def require_notion(notion: object) -> str:

@@ -12,10 +12,10 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_design.families import PAIRS
-from frankly_design.notions import promises
+from frankly_design.notions.declared.answer import answer_ldp
 from frankly_design.notions.declared.notion import Asked
 from frankly_design.notions.declared.registry import DECLARED
-from frankly_design.notions.prior import Prior
+from frankly_design.notions.prior import Prior, pairs, protected
 from frankly_design.requests.choices import DesignChoices
 from frankly_design.requests.levels import Levels
 
@@ -60,20 +60,20 @@ class RequestedClaims:
                 "notions",
             )
         self._paired = choices.mechanism in PAIRS or bool(of_pairs)
-        self.prior = promises.pairs(public) if self._paired else public
+        self.prior = pairs(public) if self._paired else public
         if choices.mechanism == "non-robust":
             # An answer of probability 0 occurs in no constraint, so the optimum could reveal it.
-            promises.protected(self.prior)
+            protected(self.prior)
         claims = [claim for levels, field in notions for claim in self._claims(levels, field)]
         # The cap is one more claim: ε-LDP of the answer, which holds under every prior.
         if choices.ceiling_cap is not None:
-            claims.append(promises.answer_ldp(Fraction(choices.ceiling_cap)))
+            claims.append(answer_ldp(Fraction(choices.ceiling_cap)))
         self.claims = tuple(claims)
 
     @property
     def joints(self) -> set[tuple[tuple[int, ...], ...]]:
         """The counts of the request's priors, in all forms that claims may contain."""
-        over_pairs = {promises.pairs(prior).joint for prior in self._priors if self._paired}
+        over_pairs = {pairs(prior).joint for prior in self._priors if self._paired}
         return {prior.joint for prior in self._priors} | over_pairs
 
     def _notions(self, choices: DesignChoices) -> list[tuple[Levels, str]]:

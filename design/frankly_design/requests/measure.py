@@ -18,8 +18,8 @@ from pydantic import Field, PlainValidator, Strict
 
 from frankly_design.measures import MeasureOptions, measure
 from frankly_design.measures.lift import require_order
-from frankly_design.notions.prior import SUM_TOLERANCE, Prior
-from frankly_design.notions.promises import pairs, require_attributes
+from frankly_design.notions.declared.belief import require_attributes
+from frankly_design.notions.prior import SUM_TOLERANCE, Prior, pairs
 from frankly_design.requests.fields import (
     JointRows,
     Probability,

@@ -10,8 +10,7 @@ from itertools import cycle, islice, product
 
 from frankly_design.engine.read_truths import read_truths
 from frankly_design.families import Explicit
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.notions.truths import Truths
 from frankly_design.requests.claims import RequestedClaims
 from frankly_design.requests.faults import named

@@ -24,9 +24,7 @@ from frankly_protocol.audit.ratios import AVERAGE
 from frankly_protocol.audit.report import (
     DEVICE_CAP,
     AnswersLevel,
-    BlockCharge,
     Charge,
-    Posterior,
     ReportLevel,
     SecretLevel,
     largest_level,
@@ -35,20 +33,17 @@ from frankly_protocol.audit.report import (
     report_level,
     total_charge,
 )
-from frankly_protocol.audit.work import MAX_WORK, require_verifiable, work
+from frankly_protocol.audit.work import require_verifiable, work
 
 __all__ = [
     "AVERAGE",
     "DEVICE_CAP",
-    "MAX_WORK",
     "NOTIONS",
     "PRIOR_BASED",
     "PRIOR_FREE",
     "AnswersLevel",
-    "BlockCharge",
     "Charge",
     "Claim",
-    "Posterior",
     "ReportLevel",
     "SecretLevel",
     "Worst",

@@ -7,18 +7,6 @@ from frankly_protocol.audit.data import Joint, LowerBounds, PairLevels, Ratio
 from frankly_protocol.audit.declared import DECLARED
 from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
 
-__all__ = [
-    "NOTIONS",
-    "PRIOR_BASED",
-    "PRIOR_FREE",
-    "Claim",
-    "Joint",
-    "LowerBounds",
-    "PairLevels",
-    "Ratio",
-    "require_sound",
-]
-
 NOTIONS = tuple(DECLARED)
 PRIOR_FREE = tuple(name for name, notion in DECLARED.items() if not notion.rests_on_prior)
 PRIOR_BASED = tuple(name for name, notion in DECLARED.items() if notion.rests_on_prior)

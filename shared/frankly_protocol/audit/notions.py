@@ -29,7 +29,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from frankly_protocol.audit.claims import Claim, Ratio, require_sound
+from frankly_protocol.audit.claims import Claim, require_sound
+from frankly_protocol.audit.data import Ratio
 from frankly_protocol.audit.declared import DECLARED
 from frankly_protocol.audit.kinds import verifier_of
 from frankly_protocol.audit.ratios import Candidate, Condition

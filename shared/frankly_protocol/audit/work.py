@@ -35,12 +35,14 @@ def require_affordable(blocks: "Sequence[Block]") -> None:
         for promise in block.promises
         for claim in promise.claims
     ]
-    total += sum(_of_ceiling(block.mechanism) for block in blocks)
+    total += sum(_of_sizes(block.mechanism, Claim("ldp", (1, 1))) for block in blocks)
     total += sum(_of_sizes(mechanism, claim) for mechanism, claim in pairs)
     # Counting likelihoods takes time too, so it is done only if `total`, which includes that time,
     # is within the limit.
     if total <= MAX_WORK:
-        total += sum(_of_likelihoods(mechanism, claim) for mechanism, claim in pairs)
+        total += sum(
+            verifier_of(mechanism).likelihood_work(mechanism, claim) for mechanism, claim in pairs
+        )
     if total > MAX_WORK:
         raise DocumentRejected(
             "work_limit", "verifying all that is promised would take too long", "blocks"
@@ -56,15 +58,10 @@ def require_verifiable(mechanism: AnyMechanism, *claims: Claim) -> None:
     for claim in claims:
         verifier_of(mechanism).require_promisable(mechanism, claim)
     if sum(work(mechanism, claim) for claim in claims) > MAX_WORK:
-        raise too_long(*claims)
-
-
-def too_long(*claims: Claim) -> DocumentRejected:
-    """Return the error for claims whose verification would take too long."""
-    notions = ", ".join(claim.notion for claim in claims)
-    return DocumentRejected(
-        "work_limit", f"{notions}: verifying this takes too long at its size", "notion"
-    )
+        notions = ", ".join(claim.notion for claim in claims)
+        raise DocumentRejected(
+            "work_limit", f"{notions}: verifying this takes too long at its size", "notion"
+        )
 
 
 def work(mechanism: AnyMechanism, claim: Claim) -> int:
@@ -73,7 +70,11 @@ def work(mechanism: AnyMechanism, claim: Claim) -> int:
     If the sizes alone give more than MAX_WORK, likelihoods are not counted.
     """
     sizes = _of_sizes(mechanism, claim)
-    return sizes if sizes > MAX_WORK else sizes + _of_likelihoods(mechanism, claim)
+    return (
+        sizes
+        if sizes > MAX_WORK
+        else sizes + verifier_of(mechanism).likelihood_work(mechanism, claim)
+    )
 
 
 def level_work(blocks: "Sequence[Block]") -> int:
@@ -84,18 +85,9 @@ def level_work(blocks: "Sequence[Block]") -> int:
     return secrets * len(promises) * 300 + products_made * len(blocks) * (1000 + 60 * len(blocks))
 
 
-def _of_ceiling(mechanism: AnyMechanism) -> int:
-    return _of_sizes(mechanism, Claim("ldp", (1, 1)))
-
-
 def _of_sizes(mechanism: AnyMechanism, claim: Claim) -> int:
     """Return the units that follow from sizes.
 
     For (ε, δ) of a product, these are the units of counting its likelihoods.
     """
     return 100_000 + verifier_of(mechanism).size_work(mechanism, claim)
-
-
-def _of_likelihoods(mechanism: AnyMechanism, claim: Claim) -> int:
-    """Return the units that follow from the number of distinct likelihoods, for dp of a product."""
-    return verifier_of(mechanism).likelihood_work(mechanism, claim)

@@ -17,7 +17,7 @@ from frankly_protocol.explanation.figures import percent
 from frankly_protocol.explanation.label import Consequence, beliefs, consequences, name_of, summary
 from frankly_protocol.explanation.promised import block_promises, cost, whole_report
 from frankly_protocol.mechanisms import Symbol, columns
-from frankly_protocol.mechanisms.sentence import Sentence, Shape
+from frankly_protocol.mechanisms.base import Sentence, Shape
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
 

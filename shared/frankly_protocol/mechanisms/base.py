@@ -7,6 +7,8 @@ JSON.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from frankly_protocol.errors import InvalidInput, RandomnessError
@@ -23,6 +25,29 @@ MAX_REPORTS = 4096
 Symbol = int | tuple[int, ...]
 RandomBits = Callable[[int], int]
 _HEX = re.compile(r"[0-9a-f]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What a kind says: the name of a text in the part "explanation", and the exact figures to insert.
+
+    `frankly_protocol.explanation` has the texts in every language and formats the figures.
+
+    numbers : whole numbers. chances : in [0, 1], shown in per cent. ratios : shown as factors,
+    rounded up. lists_symbols : the chances of every symbol follow this sentence. is_draw : the
+    sentence says that only some questions are drawn.
+    """
+
+    name: str
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    chances: Mapping[str, Fraction] = field(default_factory=dict)
+    ratios: Mapping[str, Fraction] = field(default_factory=dict)
+    lists_symbols: bool = False
+    is_draw: bool = False
+
+
+Shape = int | Sentence | tuple[int | Sentence, ...]
+"""The form of a symbol: its largest number, or a sentence on its length; a tuple is a list of these."""
 
 
 def invalid(detail: str, field: str) -> InvalidInput:

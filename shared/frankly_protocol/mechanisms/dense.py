@@ -16,6 +16,7 @@ from frankly_protocol.mechanisms.base import (
     MAX_REPORTS,
     MIN_BITS,
     RandomBits,
+    Shape,
     draw,
     invalid,
     require_keys,
@@ -24,7 +25,6 @@ from frankly_protocol.mechanisms.base import (
 from frankly_protocol.mechanisms.fit import ALWAYS, Fit, Range, enumerated
 from frankly_protocol.mechanisms.lanes import Thresholds
 from frankly_protocol.mechanisms.numbered import Numbered
-from frankly_protocol.mechanisms.sentence import Shape
 from frankly_protocol.problems import Problem
 
 Weights = tuple[tuple[int, ...], ...]

@@ -15,10 +15,7 @@ from frankly_protocol.problems import Problem
 Mechanism = DenseMechanism | UnaryMechanism | SubsetMechanism | ProductMechanism
 """A mechanism on the numbered answers of one block."""
 AnyMechanism = Mechanism | AgreementMechanism
-KINDS: dict[
-    str,
-    type[DenseMechanism] | type[UnaryMechanism] | type[SubsetMechanism] | type[ProductMechanism],
-] = {
+KINDS: dict[str, type[Mechanism]] = {
     kind.kind: kind for kind in (DenseMechanism, UnaryMechanism, SubsetMechanism, ProductMechanism)
 }
 BLOCK_KINDS = {**KINDS, AgreementMechanism.kind: AgreementMechanism}

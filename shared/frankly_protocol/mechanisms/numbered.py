@@ -12,9 +12,14 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms.base import MAX_SET_ANSWERS, mask_json, require_keys
+from frankly_protocol.mechanisms.base import (
+    MAX_SET_ANSWERS,
+    Sentence,
+    Shape,
+    mask_json,
+    require_keys,
+)
 from frankly_protocol.mechanisms.fit import ALWAYS, PLAIN, Fit, Range
-from frankly_protocol.mechanisms.sentence import Sentence, Shape
 
 if TYPE_CHECKING:
     from frankly_protocol.mechanisms.agreement import AgreementMechanism
@@ -29,19 +34,13 @@ class _Law(Protocol):
     SHAPE: ClassVar[str]
 
     @property
-    def answers(self) -> int:
-        """The number of joint answers."""
-        ...
+    def answers(self) -> int: ...
 
     @property
-    def reports(self) -> int:
-        """The number of symbols that can be sent."""
-        ...
+    def reports(self) -> int: ...
 
     @property
-    def sends_unchanged(self) -> bool:
-        """True if every report has a single possible truth."""
-        ...
+    def sends_unchanged(self) -> bool: ...
 
     def random_fits(self, sizes: Sequence[int]) -> list[Fit | None]:
         """Return the Fit of every question, for a mechanism that does not send answers unchanged."""
@@ -154,27 +153,25 @@ class SetSymbols(Numbered):
     SHAPE: ClassVar[str] = "answers"
     HAS_ONE_SIZE: ClassVar[bool]
     """True if by definition the sets of all reports have one size."""
+    bits: int
     answers: int
 
+    @property
+    def denominator(self) -> int:
+        """2^bits, the denominator of the chances."""
+        return 1 << self.bits
+
     def symbol_json(self, symbol: int) -> str:
-        """Return the JSON form of a symbol."""
         return mask_json(symbol, self.answers)
 
     def longest_symbol_json(self) -> str:
-        """Return the JSON form of a longest symbol; reports are padded to its length."""
         return mask_json(0, self.answers)
 
     def params_json(self) -> dict[str, Any]:
-        """Return the parameters in their JSON form."""
         return {name: getattr(self, name) for name in self.PARAMS}
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> Self:
-        """Read the parameters.
-
-        Raises InvalidInput(weights_invalid); for a bad value, the error's field is the bare name of
-        the parameter, without the prefix `field`.
-        """
         return cls(**require_keys(data, cls.PARAMS, field))
 
     @property

@@ -13,6 +13,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.base import (
     MAX_SET_ANSWERS,
     RandomBits,
+    Shape,
     draw,
     invalid,
     require_keys,
@@ -23,7 +24,6 @@ from frankly_protocol.mechanisms.fit import Fit
 from frankly_protocol.mechanisms.lanes import Thresholds
 from frankly_protocol.mechanisms.numbered import Numbered
 from frankly_protocol.mechanisms.radix import digits_of
-from frankly_protocol.mechanisms.sentence import Shape
 from frankly_protocol.problems import Problem
 
 MAX_FACTORS = 16
@@ -79,17 +79,14 @@ class ProductMechanism(Numbered):
 
     @property
     def answers(self) -> int:
-        """The number of possible answers: the product of the factors' answers."""
         return prod(factor.answers for factor in self.factors)
 
     @property
     def reports(self) -> int:
-        """The number of symbols that can be sent: the product of the factors' reports."""
         return prod(factor.reports for factor in self.factors)
 
     @property
     def sends_unchanged(self) -> bool:
-        """True if every report has a single possible truth, that is, in every factor."""
         return all(factor.sends_unchanged for factor in self.factors)
 
     @property
@@ -99,17 +96,14 @@ class ProductMechanism(Numbered):
 
     @property
     def is_random(self) -> bool:
-        """True if chance decides the symbol of some answer."""
         return any(factor.is_random for factor in self.factors)
 
     @property
     def symbol_shape(self) -> Shape:
-        """The largest symbol of every factor."""
         return tuple(self.longest_symbol_json())
 
     @classmethod
     def tables_of(cls, params: Mapping[str, Any], /) -> list[Any]:
-        """Return the tables among unread parameters, whose form is checked first."""
         return params["factors"] if isinstance(params["factors"], list) else []
 
     def random_fits(self, sizes: Sequence[int]) -> list[Fit | None]:
@@ -150,7 +144,6 @@ class ProductMechanism(Numbered):
         )
 
     def probability(self, symbol: tuple[int, ...], x: int) -> Fraction:
-        """Return Q(symbol|x) exactly."""
         return prod(
             (
                 f.probability(y, part)
@@ -160,14 +153,9 @@ class ProductMechanism(Numbered):
         )
 
     def symbols(self) -> Iterator[tuple[int, ...]]:
-        """Yield every symbol, the last part fastest; there may be very many."""
         return product(*(range(factor.reports) for factor in self.factors))
 
     def check_symbol(self, value: object, field: str = "y") -> tuple[int, ...]:
-        """Read the JSON form of a symbol.
-
-        Raises InvalidInput(y_type or symbol_unknown), which never repeats the value.
-        """
         if not isinstance(value, list | tuple) or not all(type(y) is int and y >= 0 for y in value):
             raise InvalidInput(
                 Problem.Y_TYPE, "a symbol of this block is a list of whole numbers", field
@@ -182,15 +170,12 @@ class ProductMechanism(Numbered):
         return tuple(value)
 
     def symbol_json(self, symbol: tuple[int, ...]) -> list[int]:
-        """Return the JSON form of a symbol."""
         return list(symbol)
 
     def longest_symbol_json(self) -> list[int]:
-        """Return the JSON form of a longest symbol; reports are padded to its length."""
         return [factor.reports - 1 for factor in self.factors]
 
     def params_json(self) -> dict[str, Any]:
-        """Return the parameters in their JSON form."""
         return {
             "bits": self.bits,
             "factors": [[list(row) for row in f.weights] for f in self.factors],
@@ -198,7 +183,6 @@ class ProductMechanism(Numbered):
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> "ProductMechanism":
-        """Read the parameters; raises InvalidInput(weights_invalid), naming the parameter or row."""
         params = require_keys(data, cls.PARAMS, field)
         if (
             not isinstance(params["factors"], list)

@@ -17,6 +17,7 @@ from frankly_protocol.mechanisms.base import (
     MAX_SET_ANSWERS,
     MIN_BITS,
     RandomBits,
+    Sentence,
     draw,
     draw_below,
     mask_of,
@@ -25,7 +26,6 @@ from frankly_protocol.mechanisms.base import (
 )
 from frankly_protocol.mechanisms.fit import Fit, symmetric
 from frankly_protocol.mechanisms.numbered import SetShape, SetSymbols
-from frankly_protocol.mechanisms.sentence import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +69,11 @@ class SubsetMechanism(SetSymbols):
         require_whole(self.inside, 0, self.denominator, "inside")
 
     @property
-    def denominator(self) -> int:
-        """2^bits, the denominator of `inside`."""
-        return 1 << self.bits
-
-    @property
     def reports(self) -> int:
-        """The number of symbols that can be sent."""
         return comb(self.answers, self.size)
 
     @property
     def sends_unchanged(self) -> bool:
-        """True if every report has a single possible truth."""
         return (self.size, self.inside) in ((1, self.denominator), (self.answers - 1, 0))
 
     @property
@@ -96,18 +89,15 @@ class SubsetMechanism(SetSymbols):
 
     @property
     def sentences(self) -> Iterator[Sentence]:
-        """One sentence on the size of the set and the chance that it contains the truth."""
         inside = Fraction(self.inside, self.denominator)
         yield Sentence("subset", {"n": self.size, "answers": self.answers}, {"chance": inside})
 
     @property
     def fit(self) -> Fit:
-        """The Fit of the block's only question."""
         return symmetric(self.answers, self.size, Fraction(self.inside, self.denominator))
 
     @property
     def set_shape(self) -> SetShape:
-        """The shape of a report's column, see `SetShape`."""
         D, size, i = self.denominator, self.size, self.inside
         return SetShape(i * (self.answers - size), (D - i) * size, size, D * (self.answers - 1))
 
@@ -138,7 +128,6 @@ class SubsetMechanism(SetSymbols):
         return sum(map(self._rows[0][truth].__getitem__, chosen)) - (self.size << self.answers)
 
     def probability(self, symbol: int, x: int) -> Fraction:
-        """Return Q(symbol|x) exactly."""
         if symbol.bit_count() != self.size:
             return Fraction(0)
         if symbol >> x & 1:
@@ -148,16 +137,11 @@ class SubsetMechanism(SetSymbols):
         )
 
     def symbols(self) -> Iterator[int]:
-        """Yield every symbol that can be sent; there may be very many."""
         return (
             sum(1 << x for x in chosen) for chosen in combinations(range(self.answers), self.size)
         )
 
     def check_symbol(self, value: object, field: str = "y") -> int:
-        """Read the JSON form of a symbol.
-
-        Raises InvalidInput(y_type or symbol_unknown), which never repeats the value.
-        """
         mask = mask_of(value, self.answers, field)
         if mask.bit_count() != self.size:
             raise unknown(f"a symbol of this block is a set of {self.size} answers", field)

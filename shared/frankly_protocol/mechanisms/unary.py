@@ -16,6 +16,7 @@ from frankly_protocol.mechanisms.base import (
     MAX_SET_ANSWERS,
     MIN_BITS,
     RandomBits,
+    Sentence,
     draw,
     invalid,
     mask_of,
@@ -25,7 +26,6 @@ from frankly_protocol.mechanisms.base import (
 from frankly_protocol.mechanisms.fit import Fit
 from frankly_protocol.mechanisms.lanes import Fields
 from frankly_protocol.mechanisms.numbered import SetShape, SetSymbols
-from frankly_protocol.mechanisms.sentence import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +67,11 @@ class UnaryMechanism(SetSymbols):
             raise invalid("keep and flip must differ: otherwise the report reveals nothing", "flip")
 
     @property
-    def denominator(self) -> int:
-        """2^bits, the denominator of keep and flip."""
-        return 1 << self.bits
-
-    @property
     def reports(self) -> int:
-        """The number of symbols that can be sent; 2^answers unless a chance is 0 or 1."""
         return sum(self._sets_of_size(size) for size in range(self.answers + 1))
 
     @property
     def sends_unchanged(self) -> bool:
-        """True if every report has a single possible truth."""
         return {self.keep, self.flip} == {0, self.denominator}
 
     @property
@@ -101,14 +94,12 @@ class UnaryMechanism(SetSymbols):
 
     @property
     def sentences(self) -> Iterator[Sentence]:
-        """One sentence on the chances of a bit."""
         D = self.denominator
         chances = {"keep": Fraction(self.keep, D), "flip": Fraction(self.flip, D)}
         yield Sentence("unary", chances=chances)
 
     @property
     def fit(self) -> Fit:
-        """The Fit of the block's only question."""
         D, a = self.denominator, self.answers
         keep, flip = Fraction(self.keep, D), Fraction(self.flip, D)
         full, empty = keep * flip ** (a - 1), (1 - keep) * (1 - flip) ** (a - 1)
@@ -119,7 +110,6 @@ class UnaryMechanism(SetSymbols):
 
     @property
     def set_shape(self) -> SetShape:
-        """The shape of a report's column, see `SetShape`."""
         D, k, f = self.denominator, self.keep, self.flip
         # f = 0: only the true answer's bit can be 1. f = D: all other bits are always 1.
         size = {0: 1, D: self.answers - 1}.get(f)
@@ -138,23 +128,14 @@ class UnaryMechanism(SetSymbols):
         return self._fields[0].below(draw(self.bits * self.answers, randbits), truth)
 
     def probability(self, symbol: int, x: int) -> Fraction:
-        """Return Q(symbol|x) exactly."""
         return Fraction(
             self._chance(symbol.bit_count(), symbol >> x & 1), self.denominator**self.answers
         )
 
     def symbols(self) -> Iterator[int]:
-        """Yield every symbol that can be sent, in the order of the masks.
-
-        There may be 2^answers of them.
-        """
         return (mask for mask in range(1 << self.answers) if self._can_be_sent(mask))
 
     def check_symbol(self, value: object, field: str = "y") -> int:
-        """Read the JSON form of a symbol.
-
-        Raises InvalidInput(y_type or symbol_unknown), which never repeats the value.
-        """
         mask = mask_of(value, self.answers, field)
         if not self._can_be_sent(mask):
             raise unknown("the symbol is not one that this block's mechanism can send", field)

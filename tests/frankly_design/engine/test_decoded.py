@@ -11,7 +11,7 @@ from frankly_design.engine.decoded import mean_squares, total_variance
 from frankly_design.families import FAMILIES, FamilyRequest
 from frankly_design.kinds.decoder import decoder, shares
 from frankly_design.kinds.registry import kind_of
-from frankly_design.notions import promises
+from frankly_design.notions.declared.answer import answer_ldp
 from frankly_design.notions.prior import Prior
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
 
@@ -23,7 +23,7 @@ TRUTHS = [(1, 1, 1, 1, 1), (3, 7, 10, 20, 60), (0, 0, 0, 0, 1), SKEWED]
 
 def optimum(prior: tuple[int, ...], epsilon: str) -> DenseMechanism:
     known_prior = Prior.from_rows([prior])
-    return design(DesignRequest(known_prior, (promises.answer_ldp(Fraction(epsilon)),))).table
+    return design(DesignRequest(known_prior, (answer_ldp(Fraction(epsilon)),))).table
 
 
 def as_floats(truth: tuple[int, ...]) -> np.ndarray:
@@ -76,7 +76,7 @@ def test_the_variance_of_sets_equals_that_of_a_list_of_all_sets(
 ) -> None:
     """The sum runs over all sets. The decoder is e = (1[x in set] − q)/(p − q), minus (Σe − 1)/a
     for every answer."""
-    claims = (promises.answer_ldp(Fraction(1)),)
+    claims = (answer_ldp(Fraction(1)),)
     mechanism: Mechanism = FAMILIES[name](
         FamilyRequest(name, Prior.from_rows([SKEWED]), claims)
     ).mechanism

@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from frankly_design.engine import DesignRequest, DesignResult, design
 from frankly_design.engine.engine import frontier
+from frankly_design.notions.declared.answer import answer_ldp
+from frankly_design.notions.declared.belief import side_channels
+from frankly_design.notions.declared.secret import robust
 from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import answer_ldp, promise, robust, side_channels
+from frankly_design.notions.promises import promise
 from frankly_design.tables.quantise import BITS
 from frankly_protocol.audit import Claim, ceiling, level_for, require_private
 from numpy.typing import NDArray

@@ -13,8 +13,9 @@ from itertools import product
 
 import pytest
 from frankly_design.engine import DesignRequest, DesignResult, design
+from frankly_design.notions.declared.answer import answer_ldp
+from frankly_design.notions.declared.belief import two_sided
 from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import answer_ldp, two_sided
 from frankly_design.optimum.programme import Optimum
 from frankly_protocol.audit import Claim, is_endless, level_for, require_private, worst
 from frankly_protocol.errors import InvalidInput

@@ -15,7 +15,10 @@ import pytest
 from frankly_design.engine import DesignRequest, DesignResult, design
 from frankly_design.notions import promises
 from frankly_design.notions.ball_bounds import lower_bounds
-from frankly_design.notions.prior import Prior
+from frankly_design.notions.declared.answer import answer_ldp, between_pairs
+from frankly_design.notions.declared.belief import no_violation, side_channels, two_sided
+from frankly_design.notions.declared.secret import robust
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.tables.limits import Limits
 from frankly_protocol.audit import Claim, require_private
 from scipy.optimize import linprog
@@ -41,17 +44,15 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
     if notion == "alip":
         sides: list[Fraction | None] = [epsilon, random_epsilon(rng)]
         sides[rng.randrange(2)] = rng.choice([sides[0], None])
-        claims = (
-            promises.two_sided(prior, sides[0], sides[1] if sides != [None, None] else epsilon),
-        )
+        claims = (two_sided(prior, sides[0], sides[1] if sides != [None, None] else epsilon),)
     elif notion == "srlip":
-        claims = (promises.side_channels(prior, epsilon, SHAPES[answers]),)
+        claims = (side_channels(prior, epsilon, SHAPES[answers]),)
     elif notion == "rldp":
         counts = [rows[0][: (answers + 1) // 2], rows[1][: (answers + 1) // 2]]
         public = Prior.from_rows(counts)
         bounds = lower_bounds(public.joint, 2, sum(map(sum, counts)), "0.05")
-        prior = promises.pairs(public)
-        claims = (promises.robust(bounds, epsilon, diagonal=rng.random() < 0.3),)
+        prior = pairs(public)
+        claims = (robust(bounds, epsilon, diagonal=rng.random() < 0.3),)
     elif notion == "metric-ldp":
         rows_of_levels = [
             [
@@ -60,16 +61,14 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
             ]
             for x in range(answers)
         ]
-        claims = (promises.between_pairs(rows_of_levels, answers),)
+        claims = (between_pairs(rows_of_levels, answers),)
     elif notion == "dpv":
         share = Fraction(prior.masses[0], prior.total)
-        claims = (
-            promises.no_violation(prior, share + (1 - share) * Fraction(rng.randint(1, 9), 10), 0),
-        )
+        claims = (no_violation(prior, share + (1 - share) * Fraction(rng.randint(1, 9), 10), 0),)
     else:
         claims = (promises.promise(notion, prior, epsilon),)
     if rng.random() < 0.3:
-        claims = (*claims, promises.answer_ldp(max(epsilon, random_epsilon(rng, 1.0))))
+        claims = (*claims, answer_ldp(max(epsilon, random_epsilon(rng, 1.0))))
     started = time.monotonic()
     return DesignRequest(
         prior,

@@ -12,6 +12,7 @@ from frankly_design.engine.read_truths import read_truths
 from frankly_design.engine.regret import PEERS
 from frankly_design.families import FAMILIES, FamilyRequest
 from frankly_design.notions import promises
+from frankly_design.notions.declared.answer import answer_ldp
 from frankly_design.notions.prior import Prior
 from frankly_design.notions.truths import Truths
 from frankly_design.optimum import solver
@@ -106,7 +107,7 @@ def truths_of(prior: Prior) -> Truths:
 
 def ratios(designed: DesignResult, truths: Truths, epsilon: Fraction) -> list[float]:
     """Return the total variance at each truth, divided by that of the best closed form at this truth."""
-    claims, result = (promises.answer_ldp(epsilon),), []
+    claims, result = (answer_ldp(epsilon),), []
     for q in truths.points:
         at = Prior.from_rows([[max(1, int(v * 10**9)) for v in q]])
         peers = [FAMILIES[name](FamilyRequest(name, at, claims)).mechanism for name in PEERS]
@@ -130,8 +131,8 @@ def test_no_truth_of_the_list_costs_much_more_than_the_best_closed_form(
 ) -> None:
     """`before` is the largest ratio of the optimum at the prior, computed independently."""
     truths, level = truths_of(prior), Fraction(epsilon)
-    fixed = design(DesignRequest(prior, (promises.answer_ldp(level),)))
-    robust = design(DesignRequest(prior, (promises.answer_ldp(level),), truths=truths))
+    fixed = design(DesignRequest(prior, (answer_ldp(level),)))
+    robust = design(DesignRequest(prior, (answer_ldp(level),), truths=truths))
     assert max(ratios(fixed, truths, level)) == pytest.approx(before, rel=5e-3)
     assert max(ratios(robust, truths, level)) <= 1.1
     assert robust.certified
@@ -141,7 +142,7 @@ def test_no_truth_of_the_list_costs_much_more_than_the_best_closed_form(
 
 def test_every_figure_equals_that_of_the_published_table_and_decoder() -> None:
     prior = Prior.from_rows([[40, 110, 210, 140], [90, 80, 60, 20]])
-    claims = (promises.promise("lip", prior, Fraction("0.25")), promises.answer_ldp(Fraction(3)))
+    claims = (promises.promise("lip", prior, Fraction("0.25")), answer_ldp(Fraction(3)))
     rows = [(1, 1, 1, 1), (1, 2, 3, 14), prior.shares]
     points = np.array([[n / sum(row) for n in row] for row in rows])
     designed = design(DesignRequest(prior, claims, truths=Truths(points)))

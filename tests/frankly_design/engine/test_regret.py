@@ -10,6 +10,7 @@ from frankly_design.engine import regret as module
 from frankly_design.engine.regret import LEAST_RATIO, PEERS, Regret, in_words, regret
 from frankly_design.families import FAMILIES, FamilyRequest
 from frankly_design.notions import promises
+from frankly_design.notions.declared.answer import answer_ldp
 from frankly_design.notions.prior import Prior
 from frankly_design.tables.limits import Limits
 from frankly_protocol.audit import require_private
@@ -28,7 +29,7 @@ def mostly_one(answers: int, percent: int) -> Prior:
 
 
 def regret_of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret | None:
-    designed = design(DesignRequest(prior, (promises.answer_ldp(Fraction(epsilon)),), mechanism))
+    designed = design(DesignRequest(prior, (answer_ldp(Fraction(epsilon)),), mechanism))
     return regret(designed.mechanism, designed.claims, designed.decoder_prior)
 
 
@@ -74,7 +75,7 @@ def test_a_suboptimal_family_has_a_regret() -> None:
 
 def test_peers_keep_the_claims_and_none_beats_the_stated_regret() -> None:
     prior = Prior.from_rows([[40, 110, 210, 140], [90, 80, 60, 20]])
-    claims = (promises.promise("lip", prior, Fraction("0.25")), promises.answer_ldp(Fraction(3)))
+    claims = (promises.promise("lip", prior, Fraction("0.25")), answer_ldp(Fraction(3)))
     designed = design(DesignRequest(prior, claims))
     cost = regret(designed.mechanism, designed.claims, designed.decoder_prior)
     assert cost is not None
@@ -91,7 +92,7 @@ def test_peers_keep_the_claims_and_none_beats_the_stated_regret() -> None:
 
 
 def test_a_family_that_refuses_the_claims_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    claims = (promises.answer_ldp(Fraction("1.25")),)
+    claims = (answer_ldp(Fraction("1.25")),)
     designed = design(DesignRequest(mostly_one(8, 99), claims))
 
     def refuses(family: FamilyRequest) -> object:

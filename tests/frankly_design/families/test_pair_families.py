@@ -12,8 +12,7 @@ from frankly_design.families.lift.merging import subset_merging
 from frankly_design.families.lift.subset_rr import subset_random_response
 from frankly_design.notions.ball_bounds import lower_bounds
 from frankly_design.notions.lift_criteria import criterion
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs
+from frankly_design.notions.prior import Prior, pairs
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.mechanisms import ProductMechanism
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from frankly_design.estimate import Joint, SetCounts, estimate
 from frankly_design.estimate.estimator import evidence_of
-from frankly_design.kinds import evidence
+from frankly_design.kinds import listed
 from frankly_design.kinds.decoder import shares
 from frankly_protocol.mechanisms import (
     DenseMechanism,
@@ -70,6 +70,6 @@ def test_scores_above_the_limit_have_no_law(monkeypatch: pytest.MonkeyPatch) -> 
     """Intervals then use only the range; the limit applies to scores times answers times reports."""
     cells = 3 * SKEWED.answers * SKEWED.reports
     for most, has_law in ((cells, True), (cells - 1, False)):
-        monkeypatch.setattr(evidence, "MOST_LAWS", most)
+        monkeypatch.setattr(listed, "MOST_LAWS", most)
         scores = evidence_of(SKEWED, [4, 3, 2, 1], shares(3), None).scores()
         assert [score.law is not None for score in scores] == [has_law] * 3

@@ -11,8 +11,8 @@ from frankly_design.engine import DesignRequest, design
 from frankly_design.notions.ball_bounds import ball_bounds
 from frankly_design.notions.balls import confidence_ball
 from frankly_design.notions.boxes import box_claims, upper_bounds, vertices
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs, robust
+from frankly_design.notions.declared.secret import robust
+from frankly_design.notions.prior import Prior, pairs
 from frankly_protocol.audit import Claim, level_for, require_private, worst
 from frankly_protocol.errors import InvalidInput
 from scipy.optimize import linprog

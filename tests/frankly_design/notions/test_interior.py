@@ -6,9 +6,10 @@ from itertools import product
 
 import pytest
 from frankly_design.notions.cones import Cone
+from frankly_design.notions.declared.belief import two_sided
 from frankly_design.notions.interior import interior_table
 from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import promise, two_sided
+from frankly_design.notions.promises import promise
 from frankly_protocol.audit import Claim, level_for
 
 EVEN = Prior.from_rows([[1, 1, 1, 1]])

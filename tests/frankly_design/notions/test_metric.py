@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from frankly_design.engine import DesignRequest, design
-from frankly_design.notions import promises
 from frankly_design.notions.cones import Cone, answer_rays
+from frankly_design.notions.declared.answer import answer_ldp, between_pairs
 from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import Claim, require_private, worst
-from frankly_protocol.audit.claims import PairLevels
+from frankly_protocol.audit.data import PairLevels
 from frankly_protocol.errors import InvalidInput
 
 Level = tuple[int, int]
@@ -118,11 +118,11 @@ def ordinal(a: int, epsilon: str) -> list[list[Fraction | None]]:
 def test_optima_are_certified_and_lie_between_those_of_ldp(a: int, objective: str) -> None:
     """With level ε between neighbours, the optimum lies between LDP at ε and LDP at the largest level."""
     prior = Prior.from_rows([[3 + x for x in range(a)]])
-    claim = promises.between_pairs(ordinal(a, "0.7"), a)
+    claim = between_pairs(ordinal(a, "0.7"), a)
     levels = [Fraction("0.7"), Fraction("0.7") * (a - 1)]
     found = [
         design(DesignRequest(prior, (one,), objective=objective))
-        for one in (promises.answer_ldp(levels[0]), claim, promises.answer_ldp(levels[1]))
+        for one in (answer_ldp(levels[0]), claim, answer_ldp(levels[1]))
     ]
     assert found[1].certified
     require_private(found[1].mechanism, claim)
@@ -133,27 +133,27 @@ def test_optima_are_certified_and_lie_between_those_of_ldp(a: int, objective: st
 def test_columns_are_generated_where_rays_are_too_many() -> None:
     a = 9
     prior = Prior.from_rows([[2 + x % 3 for x in range(a)]])
-    claim = promises.between_pairs(ordinal(a, "0.5"), a)
+    claim = between_pairs(ordinal(a, "0.5"), a)
     assert not Cone((claim,), a).is_small()
     found = design(DesignRequest(prior, (claim,), objective="information"))
     require_private(found.mechanism, claim)
     assert worst(found.mechanism, claim).ratio == 1
     at_epsilon = design(
-        DesignRequest(prior, (promises.answer_ldp(Fraction("0.5")),), objective="information")
+        DesignRequest(prior, (answer_ldp(Fraction("0.5")),), objective="information")
     )
     assert found.value > 1.5 * at_epsilon.value
 
 
 def test_the_hull_of_utility_optimised_ldp_is_designed() -> None:
     """With two sensitive answers out of four, the variance is less than half of that under LDP."""
-    E = promises.answer_ldp(Fraction(1)).level
+    E = answer_ldp(Fraction(1)).level
     assert E is not None
     prior = Prior.from_rows([[10, 20, 30, 40]])
     claim = metric(high_low(E, {0, 1}, 4))
     found = design(DesignRequest(prior, (claim,)))
     assert found.certified
     require_private(found.mechanism, claim)
-    plain = design(DesignRequest(prior, (promises.answer_ldp(Fraction(1)),)))
+    plain = design(DesignRequest(prior, (answer_ldp(Fraction(1)),)))
     assert found.value < 0.5 * plain.value
     sensitive, harmless = (
         worst(found.mechanism, claim),
@@ -175,7 +175,7 @@ BAD: list[tuple[Any, str]] = [
 def test_levels_that_do_not_fit_are_refused(epsilons: Any, code: str) -> None:
     rows = [[None if e is None else Fraction(e) for e in row] for row in epsilons]
     with pytest.raises(InvalidInput) as refused:
-        promises.between_pairs(rows, 3)
+        between_pairs(rows, 3)
     assert (refused.value.code, refused.value.field) == (code, "epsilons")
 
 

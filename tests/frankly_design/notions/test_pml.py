@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from frankly_design.engine import DesignRequest, design
-from frankly_design.notions import promises
 from frankly_design.notions.cones import Cone
+from frankly_design.notions.declared.answer import answer_ldp
+from frankly_design.notions.declared.belief import two_sided
 from frankly_design.notions.prior import Prior
 from frankly_protocol.audit import require_private, worst
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
@@ -27,7 +28,7 @@ def uniform(a: int) -> Prior:
 
 def request(a: int, epsilon: str, objective: str) -> DesignRequest:
     prior = uniform(a)
-    claim = promises.two_sided(prior, None, Fraction(epsilon))
+    claim = two_sided(prior, None, Fraction(epsilon))
     return DesignRequest(prior, (claim,), objective=objective)
 
 
@@ -51,7 +52,7 @@ def test_small_levels_have_one_extremal_mechanism(a: int, epsilon: str, objectiv
     assert sorted(order) == list(range(a))
     extremal = np.full((a, a), E / a) + np.eye(a) * (1 - E)
     np.testing.assert_allclose(Q[:, order], extremal, atol=1e-9)
-    ceiling = worst(found.mechanism, promises.answer_ldp(Fraction(1))).ratio
+    ceiling = worst(found.mechanism, answer_ldp(Fraction(1))).ratio
     assert ceiling is not None
     assert float(ceiling) == pytest.approx(E / (a - (a - 1) * E), rel=1e-6)
 
@@ -64,7 +65,7 @@ def test_just_above_the_small_levels_there_are_more_columns(a: int) -> None:
         (f"{edge - 0.01:.4f}", 0, a),
         (f"{edge + 0.01:.4f}", 1, a * (a - 1)),
     ):
-        claim = promises.two_sided(uniform(a), None, Fraction(epsilon))
+        claim = two_sided(uniform(a), None, Fraction(epsilon))
         rays = Cone((claim,), a).rays()
         assert len(rays) == count
         assert {ray.count(0) for ray in rays} == {zeros}
@@ -92,17 +93,15 @@ def test_optima_have_the_closed_forms_of_the_page(a: int, epsilon: str, objectiv
 
 def test_a_backstop_costs_variance_and_rules_out_no_answer() -> None:
     prior = uniform(4)
-    claim = promises.two_sided(prior, None, Fraction("0.5"))
+    claim = two_sided(prior, None, Fraction("0.5"))
     caps = [None, "3", "1.5", "0.75"]
     found = [
-        design(
-            DesignRequest(prior, (claim, *([promises.answer_ldp(Fraction(cap))] if cap else [])))
-        )
+        design(DesignRequest(prior, (claim, *([answer_ldp(Fraction(cap))] if cap else []))))
         for cap in caps
     ]
     # Mixing by rounding may turn a zero into a few units of 2^-48 (docs/maths/rounding.md).
-    ceiling = worst(found[0].mechanism, promises.answer_ldp(Fraction(1))).ratio
+    ceiling = worst(found[0].mechanism, answer_ldp(Fraction(1))).ratio
     assert ceiling is None or ceiling > 10**12
     assert all(before.value < after.value for before, after in pairwise(found))
     for cap, capped in zip(caps[1:], found[1:], strict=True):
-        require_private(capped.mechanism, promises.answer_ldp(Fraction(str(cap))))
+        require_private(capped.mechanism, answer_ldp(Fraction(str(cap))))

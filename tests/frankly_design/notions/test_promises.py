@@ -7,7 +7,10 @@ from fractions import Fraction
 
 import pytest
 from frankly_design.notions import promises
-from frankly_design.notions.prior import Prior
+from frankly_design.notions.declared.answer import answer_ldp
+from frankly_design.notions.declared.belief import no_violation, side_channels, two_sided
+from frankly_design.notions.prior import Prior, protected
+from frankly_design.notions.prior import pairs as over_pairs
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
 
@@ -27,19 +30,19 @@ def test_levels_are_just_below_the_requested_ones(epsilon: str) -> None:
 
 
 def test_alip_has_a_level_for_each_promised_side() -> None:
-    both = promises.two_sided(PRIOR, Fraction(1, 2), Fraction(2))
+    both = two_sided(PRIOR, Fraction(1, 2), Fraction(2))
     assert both.low_level is not None
     assert both.level is not None
     assert Fraction(*both.low_level) < Fraction(*both.level)
-    assert promises.two_sided(PRIOR, None, Fraction(2)).low_level is None
-    assert promises.two_sided(PRIOR, Fraction(2), None).level is None
+    assert two_sided(PRIOR, None, Fraction(2)).low_level is None
+    assert two_sided(PRIOR, Fraction(2), None).level is None
 
 
 @pytest.mark.parametrize("bound", ["1/3", "0.5", "0.41", "0.9999999999999999999", "1"])
 def test_violation_bounds_round_down(bound: str) -> None:
     requested = Fraction(bound)
     prior = Prior.from_rows([[1, 1], [9, 3]])
-    claim = promises.no_violation(prior, requested, 0)
+    claim = no_violation(prior, requested, 0)
     assert claim.level is not None
     assert requested - Fraction(1, 2**48) < Fraction(*claim.level) <= requested
 
@@ -51,48 +54,20 @@ REFUSED = {
         "unsupported",
         "notion",
     ),
-    "two infinite sides": (
-        lambda: promises.two_sided(PRIOR, None, None),
-        "eps_out_of_range",
-        "epsilon_low",
-    ),
-    "attributes": (
-        lambda: promises.side_channels(PRIOR, Fraction(1), [2, 2]),
-        "field_type",
-        "attributes",
-    ),
-    "no attributes": (
-        lambda: promises.side_channels(PRIOR, Fraction(1), []),
-        "field_type",
-        "attributes",
-    ),
-    "sensitive": (
-        lambda: promises.no_violation(PRIOR, Fraction(9, 10), 2),
-        "field_type",
-        "sensitive",
-    ),
-    "at the share": (
-        lambda: promises.no_violation(PRIOR, Fraction(1, 2), 0),
-        "eps_out_of_range",
-        "dpv",
-    ),
-    "below the share": (
-        lambda: promises.no_violation(PRIOR, Fraction(1, 3), 0),
-        "eps_out_of_range",
-        "dpv",
-    ),
-    "above one": (
-        lambda: promises.no_violation(PRIOR, Fraction(11, 10), 0),
-        "eps_out_of_range",
-        "dpv",
-    ),
+    "two infinite sides": (lambda: two_sided(PRIOR, None, None), "eps_out_of_range", "epsilon_low"),
+    "attributes": (lambda: side_channels(PRIOR, Fraction(1), [2, 2]), "field_type", "attributes"),
+    "no attributes": (lambda: side_channels(PRIOR, Fraction(1), []), "field_type", "attributes"),
+    "sensitive": (lambda: no_violation(PRIOR, Fraction(9, 10), 2), "field_type", "sensitive"),
+    "at the share": (lambda: no_violation(PRIOR, Fraction(1, 2), 0), "eps_out_of_range", "dpv"),
+    "below the share": (lambda: no_violation(PRIOR, Fraction(1, 3), 0), "eps_out_of_range", "dpv"),
+    "above one": (lambda: no_violation(PRIOR, Fraction(11, 10), 0), "eps_out_of_range", "dpv"),
     "empty answer": (
-        lambda: promises.protected(Prior.from_rows([[1, 0], [1, 0]])),
+        lambda: protected(Prior.from_rows([[1, 0], [1, 0]])),
         "choice_unprotected",
         "prior.joint[0][1]",
     ),
     "empty secret": (
-        lambda: promises.protected(Prior.from_rows([[1, 1], [0, 0]]), "priors[3].joint"),
+        lambda: protected(Prior.from_rows([[1, 1], [0, 0]]), "priors[3].joint"),
         "secret_empty",
         "priors[3].joint[1]",
     ),
@@ -107,7 +82,7 @@ def test_invalid_promises_are_refused(ask: "object", code: str, field: str) -> N
 
 def test_pairs_keep_the_joint_distribution() -> None:
     prior = random_prior(random.Random(1), 3, 2)
-    pairs = promises.pairs(prior)
+    pairs = over_pairs(prior)
     assert pairs.shares == tuple(n for row in prior.joint for n in row)
     assert pairs.masses == prior.masses
     for s, row in enumerate(pairs.joint):
@@ -115,6 +90,6 @@ def test_pairs_keep_the_joint_distribution() -> None:
 
 
 def test_the_backstop_is_ldp_of_the_answer() -> None:
-    assert promises.answer_ldp(Fraction(1)) == Claim(
+    assert answer_ldp(Fraction(1)) == Claim(
         "ldp", promises.promise("ldp", PRIOR, Fraction(1)).level
     )

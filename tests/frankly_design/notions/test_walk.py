@@ -9,7 +9,9 @@ import pytest
 from frankly_design.notions import promises, walk
 from frankly_design.notions.ball_bounds import lower_bounds
 from frankly_design.notions.cones import Cone
-from frankly_design.notions.prior import Prior
+from frankly_design.notions.declared.answer import answer_ldp
+from frankly_design.notions.declared.secret import robust
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.notions.walk import vertices
 from frankly_design.numeric.rays import extreme_rays
 from frankly_design.optimum.information.cone_base import ConeBase
@@ -70,10 +72,10 @@ def test_the_small_description_of_rldp_reaches_every_extreme_ray(seed: int, diag
     rows = [[rng.randint(20, 400) for _ in range(2 + seed % 2)] for _ in range(2)]
     counts = Prior.from_rows(rows)
     bounds = lower_bounds(counts.joint, 2, counts.total, "0.05")
-    prior = promises.pairs(counts)
-    claims = [promises.robust(bounds, random_epsilon(rng, 0.3, 1.5), diagonal=diagonal)]
+    prior = pairs(counts)
+    claims = [robust(bounds, random_epsilon(rng, 0.3, 1.5), diagonal=diagonal)]
     if seed % 2:
-        claims.append(promises.answer_ldp(Fraction(2)))
+        claims.append(answer_ldp(Fraction(2)))
     cone, p = Cone(tuple(claims), prior.answers), prior.probabilities()
     exact = np.array(extreme_rays(cone.rows(), prior.answers), dtype=np.float64)
     exact /= (exact @ p)[:, None]
@@ -137,7 +139,7 @@ def test_vertices_in_floats_are_the_exact_rays(seed: int) -> None:
     notion = ("lip", "secret-ldp", "lip")[seed % 3]
     claims = [promises.promise(notion, prior, random_epsilon(rng, 0.1, 2.0))]
     if seed % 4 == 0:
-        claims.append(promises.answer_ldp(random_epsilon(rng, 0.5, 2.0)))
+        claims.append(answer_ldp(random_epsilon(rng, 0.5, 2.0)))
     cone, p = Cone(tuple(claims), answers), prior.probabilities()
     V = cone.vertices(p)
     # Exact arithmetic handles very degenerate cones.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from frankly_design.notions import promises
 from frankly_design.notions.cones import Cone
+from frankly_design.notions.declared.answer import answer_ldp
 from frankly_design.notions.prior import Prior
 from frankly_design.numeric.arrays import FloatArray
 from frankly_design.optimum.information import pricing
@@ -73,10 +74,7 @@ def test_information_is_proved_by_the_list(
 def test_the_list_continues_where_it_paused() -> None:
     """In steps, the list has the same entries in the same order as from a single call."""
     prior = Prior.from_rows(joint(7))
-    claims = (
-        promises.promise("lip", prior, Fraction("0.5")),
-        promises.answer_ldp(Fraction("2.9957")),
-    )
+    claims = (promises.promise("lip", prior, Fraction("0.5")), answer_ldp(Fraction("2.9957")))
     base = ConeBase(Cone.of(claims, prior.answers), prior)
     at_once, in_steps = VertexList(base, Limits()), VertexList(base, Limits())
     V, work, pauses = at_once.within(MOST_WORK), 0, 0

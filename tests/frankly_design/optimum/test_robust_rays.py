@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_design.engine import DesignRequest, design
-from frankly_design.notions import promises
 from frankly_design.notions.ball_bounds import lower_bounds
 from frankly_design.notions.cones import Cone
-from frankly_design.notions.prior import Prior
+from frankly_design.notions.declared.secret import robust as robust_claim
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.numeric.rays import extreme_rays
 from frankly_design.optimum import programme, robust_rays
 from frankly_design.tables.limits import Limits
@@ -26,7 +26,7 @@ def robust(
     """The claim of the ball of order 2 and β = .05 around the shares of `counts`."""
     joint = Prior.from_rows(counts)
     bounds = lower_bounds(joint.joint, 2, people, "0.05")
-    return promises.pairs(joint), promises.robust(bounds, Fraction(epsilon), diagonal=diagonal)
+    return pairs(joint), robust_claim(bounds, Fraction(epsilon), diagonal=diagonal)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 2)])

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from frankly_protocol.audit import NOTIONS, Claim, require_private, work, worst
 from frankly_protocol.audit.declared import DECLARED, Notion
-from frankly_protocol.audit.declared.ldp import Ldp
-from frankly_protocol.audit.declared.metric_ldp import MetricLdp
+from frankly_protocol.audit.declared.answer import Ldp, MetricLdp
 from frankly_protocol.audit.declared.notion import ByReport
 from frankly_protocol.errors import DocumentRejected, UnsupportedDocument
 from frankly_protocol.explanation.explain import explain

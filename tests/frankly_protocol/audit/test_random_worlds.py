@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from frankly_protocol.audit import NOTIONS, Claim, ReportLevel, report, report_level, total_charge
-from frankly_protocol.audit.claims import Joint
+from frankly_protocol.audit.data import Joint
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected

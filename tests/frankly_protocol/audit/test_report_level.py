@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from frankly_protocol.audit import Charge, Claim, ReportLevel, report_level, total_charge, worst
-from frankly_protocol.audit.claims import Joint
+from frankly_protocol.audit.data import Joint
 from frankly_protocol.blocks import Prior, Promise
 from frankly_protocol.mechanisms import DenseMechanism
 from hypothesis import given

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from frankly_protocol.audit import Claim, stated_ceiling, worst
-from frankly_protocol.audit.claims import Joint, Ratio
+from frankly_protocol.audit.data import Joint, Ratio
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.documents import SurveyDocument

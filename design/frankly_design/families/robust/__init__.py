@@ -2,6 +2,6 @@
 """Explicit mechanisms of the Robust paper for an uncertain distribution of (S, U).
 
 The other mechanisms of the paper are optima under a notion. Its non-robust optimum is that under
-secret-ldp over the answers (s, u), with the prior `promises.pairs(prior)`. Its PolyOpt is the
+secret-ldp over the answers (s, u), with the prior `notions.prior.pairs(prior)`. Its PolyOpt is the
 optimum under rldp with `diagonal`.
 """

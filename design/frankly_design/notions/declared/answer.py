@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notions with the same level for all pairs of answers: ldp, and dp, which also has a δ."""
+"""Notions with levels of pairs of answers: ldp and dp with the same for all, and metric LDP."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 from math import gcd
 from typing import Final, NoReturn
 
 from frankly_protocol.audit import Claim, level_for
+from frankly_protocol.audit.ratios import listed_pairs
 from frankly_protocol.canonical import MAX_INT
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_design.notions.declared.notion import (
     Level,
@@ -84,6 +87,40 @@ def _of_sets(claim: Claim, _: Told) -> str:
     )
 
 
+def between_pairs(epsilons: Sequence[Sequence[Fraction | None]], answers: int) -> Claim:
+    """Return Q(y|x) ≤ e^epsilons[x][z]·Q(y|z) for all pairs with a level: metric LDP.
+
+    epsilons : nats; None for a pair without a level, and on the diagonal.
+
+    Raises InvalidInput(field_type) unless there are a row and a column for every answer, the
+    diagonal is None, and at least one pair has a level.
+    """
+    if len(epsilons) != answers or any(len(row) != answers for row in epsilons):
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            f"give {answers} rows of {answers} levels, one of every answer against every other",
+            "epsilons",
+        )
+    if any(row[x] is not None for x, row in enumerate(epsilons)):
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            'an answer has no level against itself: write null or "inf" on the diagonal',
+            "epsilons",
+        )
+    if not any(epsilon is not None for row in epsilons for epsilon in row):
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE, "without a level for any pair nothing is promised", "epsilons"
+        )
+    levels = tuple(tuple(None if e is None else level_for(e) for e in row) for row in epsilons)
+    return Claim("metric-ldp", (1, 1), levels=levels)
+
+
+def _pair_rows(claim: Claim, answers: int) -> Iterator[Row]:
+    p, q = level_of(claim)
+    for x, z, n, d in listed_pairs(claim.levels or ()):
+        yield [p * n if i == z else -q * d if i == x else 0 for i in range(answers)]
+
+
 ANSWER_LDP: Final = Notion(
     name="ldp",
     claims=lambda asked: [answer_ldp(asked.epsilon)],
@@ -102,4 +139,18 @@ DIFFERENTIAL: Final = Notion(
     sentence=_of_sets,
     required=("epsilon", "delta"),
     has_cone=False,
+)
+METRIC_LDP: Final = Notion(
+    name="metric-ldp",
+    claims=lambda asked: [between_pairs(asked.epsilons, asked.answers)],
+    rows=_pair_rows,
+    sentence=lambda *_: (
+        "Metric LDP: a pair of answers with a level gives every report with chances whose ratio is at "
+        "most e^level."
+    ),
+    required=("epsilons",),
+    bounds="odds",
+    is_implied=False,
+    may_be_open=False,  # a design determines only a single level
+    has_many_rows=True,
 )

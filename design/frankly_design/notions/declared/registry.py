@@ -6,10 +6,9 @@ from typing import Final
 
 from frankly_protocol.audit import Claim
 
-from frankly_design.notions.declared.answer import ANSWER_LDP, DIFFERENTIAL
+from frankly_design.notions.declared.answer import ANSWER_LDP, DIFFERENTIAL, METRIC_LDP
 from frankly_design.notions.declared.belief import ALIP, DPV, LIP, PMC, PML, SRLIP
 from frankly_design.notions.declared.notion import Notion
-from frankly_design.notions.declared.pair_levels import METRIC_LDP
 from frankly_design.notions.declared.secret import ROBUST_LDP, SECRET_LDP
 
 ONE_SIDED: Final = (PML.name, PMC.name)

@@ -4,14 +4,10 @@
 from collections.abc import Mapping
 from typing import Final
 
-from frankly_protocol.audit.declared.dp import Dp
-from frankly_protocol.audit.declared.dpv import Dpv
-from frankly_protocol.audit.declared.ldp import Ldp
-from frankly_protocol.audit.declared.lift import Alip, Lip, Srlip
-from frankly_protocol.audit.declared.metric_ldp import MetricLdp
+from frankly_protocol.audit.declared.answer import Dp, Ldp, MetricLdp
+from frankly_protocol.audit.declared.belief import Alip, Dpv, Lip, Srlip
 from frankly_protocol.audit.declared.notion import Notion
-from frankly_protocol.audit.declared.rldp import Rldp
-from frankly_protocol.audit.declared.secret_ldp import SecretLdp
+from frankly_protocol.audit.declared.secret import Rldp, SecretLdp
 
 __all__ = ["DECLARED", "Notion"]
 

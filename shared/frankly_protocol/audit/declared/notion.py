@@ -113,7 +113,7 @@ class Notion(ABC):
 
     def said(self, claim: "Claim", /) -> Said:
         """Return how the bound is said."""
-        return Said(("odds",), {"up": _ratio(claim)})
+        return Said(("odds",), {"up": self.lift_bound(claim)})
 
 
 class ByReport(Notion):
@@ -124,17 +124,11 @@ class ByReport(Notion):
         """Yield ratios of these columns, each with the number of its column as the report."""
 
     def of_table(self, mechanism: DenseMechanism, claim: "Claim", /) -> Iterator[Candidate]:
-        """Yield ratios of every report."""
         return self.of_columns(zip(*mechanism.weights, strict=True), claim)
 
     def of_product(self, mechanism: ProductMechanism, claim: "Claim", /) -> Iterator[Candidate]:
-        """Yield ratios of every report."""
         symbols = list(mechanism.symbols())
         return (
             c._replace(report=symbols[int(c.report)])  # type: ignore[arg-type]
             for c in self.of_columns(products.columns(mechanism), claim)
         )
-
-
-def _ratio(claim: "Claim") -> Fraction | None:
-    return None if claim.level is None else Fraction(*claim.level)

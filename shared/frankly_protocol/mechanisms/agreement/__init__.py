@@ -17,11 +17,7 @@ from frankly_protocol.mechanisms.agreement.cover import Cover
 from frankly_protocol.mechanisms.agreement.limits import (
     MAX_CELLS,
     MAX_CHOICES,
-    MAX_COMPONENTS,
-    MAX_GROUPED,
-    MAX_PARTS,
     MAX_QUESTIONS,
-    MAX_SCORE,
     Truth,
 )
 from frankly_protocol.mechanisms.agreement.mechanism import AgreementMechanism
@@ -29,11 +25,7 @@ from frankly_protocol.mechanisms.agreement.mechanism import AgreementMechanism
 __all__ = [
     "MAX_CELLS",
     "MAX_CHOICES",
-    "MAX_COMPONENTS",
-    "MAX_GROUPED",
-    "MAX_PARTS",
     "MAX_QUESTIONS",
-    "MAX_SCORE",
     "AgreementMechanism",
     "Component",
     "Cover",

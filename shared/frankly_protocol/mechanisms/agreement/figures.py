@@ -6,11 +6,10 @@ from fractions import Fraction
 from math import comb, prod
 
 from frankly_protocol.mechanisms.agreement.component import Component
-from frankly_protocol.mechanisms.agreement.cover import gain
-from frankly_protocol.mechanisms.agreement.fits import form_fits
+from frankly_protocol.mechanisms.agreement.cover import Cover, gain
 from frankly_protocol.mechanisms.agreement.limits import CELLS_PER_SCORE
-from frankly_protocol.mechanisms.fit import Fit
-from frankly_protocol.mechanisms.sentence import Sentence, Shape
+from frankly_protocol.mechanisms.base import Sentence, Shape
+from frankly_protocol.mechanisms.fit import SILENT, Fit, Range, enumerated, symmetric
 
 
 class FormFigures:
@@ -35,7 +34,6 @@ class FormFigures:
 
     @property
     def reports(self) -> int:
-        """The number of symbols that can be sent."""
         return sum(
             prod(comb(len(pool.parts), pool.pick) for pool in component.pools)
             * prod(pool.cover.sets for pool in component.slots)
@@ -133,7 +131,6 @@ class FormFigures:
 
     @property
     def symbol_shape(self) -> Shape:
-        """A sentence on how many numbers a symbol has."""
         sizes = [1 + 2 * len(component.slots) for component in self.components]
         low, high = min(sizes), max(sizes)
         name = "numbers" if low == high else "numbers_range"
@@ -154,5 +151,46 @@ class FormFigures:
         return self.agree * agreeing + self.disagree * (total - agreeing)
 
     def fits(self, _sizes: Sequence[int], /) -> list[Fit | None]:
-        """Return the Fit of every question; None where it would take too long to compute."""
-        return form_fits(self)
+        found: list[Fit | None] = [SILENT] * len(self.choices)
+        for component in self.components:
+            others, mean = component.totals[0], self.mean_weight(component)
+            for pool, (agreeing, other) in zip(component.pools, component.others, strict=True):
+                rest = others // (pool.cover.inside + pool.cover.outside)
+                # Weight of one set per unit of its own weight, if it holds the truth and if not.
+                held, missed = (
+                    self.agree * n + self.disagree * (rest - n) for n in (agreeing, other)
+                )
+                drawn = Fraction(component.chance * pool.pick, len(pool.parts) << self.bits)
+                of_place: dict[tuple[int, int], Fit | None] = {}
+                for part in pool.parts:
+                    for q in self.parts[part]:
+                        place = self._place(part, q)
+                        if place not in of_place:
+                            of_place[place] = _slot(pool.cover, place, held, missed, mean)
+                        found[q] = _added(found[q], of_place[place], drawn)
+        return found
+
+
+def _slot(cover: Cover, place: tuple[int, int], held: int, missed: int, mean: int) -> Fit | None:
+    """Return the Fit of one drawn part with the given cover."""
+    choices, later = place
+    if cover.size is not None and choices == cover.answers:
+        return symmetric(choices, cover.size, Fraction(cover.inside * held, mean))
+    columns = (
+        [weight * (held if mask >> x & 1 else missed) for x in range(cover.answers)]
+        for mask, weight in zip(cover.masks, cover.weights, strict=True)
+    )
+    return enumerated(columns, choices, later, mean)
+
+
+def _added(fit: Fit | None, slot: Fit | None, drawn: Fraction) -> Fit | None:
+    """Return a Fit with that of one part that is drawn with a given chance."""
+    if fit is None or slot is None:
+        return None
+
+    def plus(total: Range, own: Range) -> Range:
+        return total[0] + drawn * own[0], total[1] + drawn * own[1]
+
+    silent = plus(fit.silent, (slot.silent[0] - 1, slot.silent[1] - 1))
+    is_joint = fit.is_joint or slot.is_joint
+    return Fit(plus(fit.own, slot.own), plus(fit.other, slot.other), silent, is_joint)

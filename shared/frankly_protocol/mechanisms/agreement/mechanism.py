@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NoReturn, Self, cast
 
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected, InvalidInput
-from frankly_protocol.mechanisms.agreement.checks import require_component, require_parts
 from frankly_protocol.mechanisms.agreement.component import Component, Plan, Pool, pick_of
 from frankly_protocol.mechanisms.agreement.figures import FormFigures
 from frankly_protocol.mechanisms.agreement.limits import (
@@ -22,7 +21,11 @@ from frankly_protocol.mechanisms.agreement.limits import (
     MOST_CHOICES,
     Truth,
 )
-from frankly_protocol.mechanisms.agreement.reading import drawn_parts
+from frankly_protocol.mechanisms.agreement.reading import (
+    drawn_parts,
+    require_component,
+    require_parts,
+)
 from frankly_protocol.mechanisms.base import (
     MAX_BITS,
     MIN_BITS,
@@ -60,13 +63,8 @@ class AgreementMechanism(FormFigures):
     """
 
     kind: ClassVar[str] = "agreement"
-    PARAMS: ClassVar[tuple[str, ...]] = (
-        "bits",
-        "agree",
-        "disagree",
-        "choices",
-        "parts",
-        "components",
+    PARAMS: ClassVar[tuple[str, ...]] = tuple(
+        "bits agree disagree choices parts components".split()
     )
     MOST_QUESTIONS: ClassVar[int] = MAX_QUESTIONS
     MOST_COUNTS: ClassVar[int] = MAX_CHOICES
@@ -190,7 +188,6 @@ class AgreementMechanism(FormFigures):
         return chance, chance * self.disagree / weight, chance * self.agree / weight
 
     def probability(self, symbol: tuple[int, ...], truth: Truth) -> Fraction:
-        """Return Q(symbol|truth) exactly, for a symbol that can be sent."""
         component = self.components[symbol[0]]
         # Every choice of parts is equally likely, independent of the truth.
         drawn = prod(comb(len(pool.parts), pool.pick) for pool in component.pools)
@@ -207,7 +204,6 @@ class AgreementMechanism(FormFigures):
         yield from zip(component.slots, symbol[1::2], symbol[2::2], strict=True)
 
     def symbols(self) -> Iterator[tuple[int, ...]]:
-        """Yield every symbol; there may be very many."""
         for number, component in enumerate(self.components):
             # Parts are in increasing order, so each choice of them occurs once.
             picks = product(*(combinations(pool.parts, pool.pick) for pool in component.pools))
@@ -216,10 +212,6 @@ class AgreementMechanism(FormFigures):
                     yield (number, *chain.from_iterable(zip(parts, sets, strict=True)))
 
     def check_symbol(self, value: object, field: str = "y") -> tuple[int, ...]:
-        """Read the JSON form of a symbol.
-
-        Raises InvalidInput(y_type or symbol_unknown), which never repeats the value.
-        """
         if not isinstance(value, list | tuple) or not all(type(y) is int and y >= 0 for y in value):
             raise InvalidInput(
                 Problem.Y_TYPE, "a symbol of this block is a list of whole numbers", field
@@ -253,12 +245,9 @@ class AgreementMechanism(FormFigures):
         return True
 
     def symbol_json(self, symbol: tuple[int, ...]) -> list[int]:
-        """Return the JSON form of a symbol."""
         return list(symbol)
 
     def longest_symbol_json(self) -> list[int]:
-        """Return the JSON form of a longest symbol; reports are padded to its length."""
-
         def longest(number: int, component: Component) -> list[int]:
             symbol = [number]
             for pool in component.pools:
@@ -270,7 +259,6 @@ class AgreementMechanism(FormFigures):
         return max(every, key=lambda symbol: sum(len(str(n)) + 1 for n in symbol))
 
     def params_json(self) -> dict[str, Any]:
-        """Return the parameters in their JSON form."""
         return {
             "bits": self.bits,
             "agree": self.agree,
@@ -297,7 +285,6 @@ class AgreementMechanism(FormFigures):
 
     @classmethod
     def tables_of(cls, _params: Mapping[str, Any], /) -> list[Any]:
-        """Return the tables among unread parameters, whose form is checked first: none."""
         return []
 
     def counts_of(self, sizes: Sequence[int]) -> int:
@@ -319,7 +306,6 @@ class AgreementMechanism(FormFigures):
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> "AgreementMechanism":
-        """Read the parameters; raises InvalidInput(weights_invalid), naming the parameter."""
         params = require_keys(data, cls.PARAMS, field)
         choices, parts, components = drawn_parts(params)
         return cls(params["bits"], params["agree"], params["disagree"], choices, parts, components)

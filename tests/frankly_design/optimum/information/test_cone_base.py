@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_design.notions.cones import Cone
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.optimum.information.cone_base import ConeBase
 from frankly_protocol.audit import Claim, level_for
 from numpy.typing import NDArray

@@ -10,8 +10,8 @@ import pytest
 from frankly_design.engine import DesignRequest, design
 from frankly_design.notions.ball_bounds import lower_bounds
 from frankly_design.notions.cones import Cone
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs, robust
+from frankly_design.notions.declared.secret import robust
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.numeric.rays import extreme_rays
 from frankly_design.optimum.information import branch, robust_pricing, robust_pricing_proposals
 from frankly_design.optimum.information.cone_base import ConeBase

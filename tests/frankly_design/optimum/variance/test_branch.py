@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_design.engine import DesignRequest, design
-from frankly_design.notions import promises
 from frankly_design.notions.ball_bounds import lower_bounds
-from frankly_design.notions.prior import Prior
+from frankly_design.notions.declared.secret import robust
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.optimum import robust_rays
 from frankly_design.optimum.information.cone_base import ConeBase
 from frankly_design.optimum.variance import branch, pricing
@@ -65,8 +65,8 @@ def test_rldp_is_certified_where_products_leave_a_gap(monkeypatch: pytest.Monkey
     """Branch and bound closes the last part of the gap, which the products leave open."""
     counts = Prior.from_rows([[5005, 29113, 15791, 7806], [15610, 5526, 14015, 7134]])
     bounds = lower_bounds(counts.joint, 1, counts.total, "0.05")
-    claim = promises.robust(bounds, Fraction("7.7651"), diagonal=False)
-    request = DesignRequest(promises.pairs(counts), (claim,))
+    claim = robust(bounds, Fraction("7.7651"), diagonal=False)
+    request = DesignRequest(pairs(counts), (claim,))
     monkeypatch.setattr(pricing, "base_vertices", lambda *_, **__: None)
     monkeypatch.setattr(robust_rays, "listed", lambda *_: None)
     branched = design(request)

@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 from frankly_design.engine import DesignRequest, design
-from frankly_design.notions.prior import Prior
-from frankly_design.notions.promises import pairs, robust
+from frankly_design.notions.declared.secret import robust
+from frankly_design.notions.prior import Prior, pairs
 from frankly_design.optimum.interior import minimise_trace
 from frankly_design.optimum.variance.column_base import Listed
 from frankly_design.optimum.variance.criteria import least_variance
