@@ -19,6 +19,7 @@ from frankly_analyst.plans import Plan
 from frankly_analyst.random_answers import RandomAnswers
 from frankly_analyst.request import EstimatesRequest
 from frankly_analyst.rows import Estimate
+from frankly_analyst.score_table import Column, ScoreTable
 from frankly_analyst.sources import Source, Sources
 from frankly_analyst.surveys import Survey, Surveys
 
@@ -29,6 +30,7 @@ __all__ = [
     "Category",
     "Choice",
     "Codebook",
+    "Column",
     "Comparison",
     "Comparisons",
     "Completion",
@@ -45,6 +47,7 @@ __all__ = [
     "Question",
     "RandomAnswers",
     "Refused",
+    "ScoreTable",
     "ShareBounds",
     "Source",
     "Sources",

@@ -162,6 +162,8 @@ class CountedPart:
     n : released reports that contain the part. minimum : strata with fewer reports are withheld.
     withheld_strata, withheld_reports : number of these strata, and of the reports in them.
     without_stratum : reports that were released without their public answers.
+    rest : the reports in no stratum (withheld, or without public answers) together; None if there
+        are none, or if the part has fewer reports than `minimum`.
     marginals : decoders of subsets of the questions, by their ids, if some joint answers have no
         decoder; otherwise empty.
     """
@@ -179,6 +181,7 @@ class CountedPart:
     withheld_strata: int = 0
     withheld_reports: int = 0
     without_stratum: int = 0
+    rest: Stratum | None = field(default=None, repr=False)
     marginals: Mapping[tuple[str, ...], tuple[Row | None, ...]] = field(
         default_factory=dict, repr=False
     )
@@ -196,6 +199,8 @@ class CountedPart:
             withheld_strata=value["withheld"]["strata"],
             withheld_reports=value["withheld"]["reports"],
             without_stratum=value["without_stratum"],
+            # A response without public questions, or of an earlier server, has none.
+            rest=Stratum.from_json({"by": {}} | value["rest"]) if value.get("rest") else None,
             marginals={
                 tuple(marginal["questions"]): _rows(marginal["decoder"])
                 for marginal in value.get("marginals", ())

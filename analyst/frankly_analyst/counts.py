@@ -6,7 +6,7 @@ Every estimate of the server can be computed from these counts, and other method
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Self
@@ -15,6 +15,7 @@ from frankly_analyst.counted_part import SETS, CountedPart, Question, Stratum
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.formats import cell, needed
 from frankly_analyst.rows import localised
+from frankly_analyst.score_table import Builder, ScoreTable, localiser
 
 _COUNTED = ("n", "symbol", "count")
 
@@ -95,6 +96,74 @@ class Counts:
             raise InvalidRequest(detail, code="targets_invalid", field="arm")
         chosen = (part for part in parts if arm in (None, part.arm))
         return min(chosen, key=lambda part: len(part.questions))
+
+    def by_document(
+        self, *questions: str, documents: Sequence[str] = ()
+    ) -> tuple[CountedPart, ...]:
+        """Return the smallest part with these questions of every document or arm, oldest version first.
+
+        documents : digests of the documents to use, or `CountedPart.key` of one of their arms; ()
+            for all.
+
+        Raises InvalidRequest(targets_invalid) if there is none.
+        """
+        every = self.of(*questions)
+        unknown = {*documents} - {name for part in every for name in (part.document, part.key)}
+        if isinstance(documents, str) or unknown:
+            held = ", ".join(dict.fromkeys(part.key for part in every))
+            raise InvalidRequest(
+                f"must be digests of documents: these counts have {held}",
+                code="targets_invalid",
+                field="documents",
+            )
+        parts = [p for p in every if not documents or {p.document, p.key} & {*documents}]
+        # Each arm has reports of its own, so one part of every arm is needed for all reports.
+        return tuple(
+            min((p for p in parts if p.key == key), key=lambda p: len(p.questions))
+            for key in dict.fromkeys(p.key for p in parts)
+        )
+
+    def table(
+        self,
+        *questions: str,
+        complete: bool = False,
+        expand: bool = False,
+        documents: Sequence[str] = (),
+    ) -> ScoreTable:
+        """Return public answers, symbols and decoded scores with their number of reports.
+
+        The mean of a score is the estimate; any statistics package can take it from there. With
+        several questions, there are also the scores of the cells of their table.
+
+        complete : leave out reports whose public answers are missing, for weights by these answers.
+        expand : one row for each report, for packages without frequency weights.
+        documents : as in `by_document`; documents with other choices cannot be in one table.
+
+        Raises InvalidRequest, naming the argument: targets_invalid, or unsupported for sets that
+        are not counted one by one.
+        """
+        if not questions:
+            detail = "name one or more, which are in one part of these counts"
+            raise InvalidRequest(detail, code="targets_invalid", field="questions")
+        parts = self.by_document(*questions, documents=documents)
+        choices = [
+            {q.id: [c.id for c in q.choices] for q in part.questions if q.id in questions}
+            for part in parts
+        ]
+        if any(one != choices[0] for one in choices):
+            detail = "have different choices: use one of " + ", ".join(part.key for part in parts)
+            raise InvalidRequest(detail, code="unsupported", field="documents")
+        builder = Builder(
+            self.title,
+            parts,
+            questions,
+            self.by,
+            {question.id: question for question in self.strata_questions},
+            localiser(self.body, self.language),
+            complete,
+            expand,
+        )
+        return builder.table()
 
     def lines(self) -> list[dict[str, Any]]:
         """Return one dict per count: document, version, questions, public answers, n, symbol, count.

@@ -6,7 +6,7 @@ variable per public question or period. All other columns are as in CSV.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any, Final
 from frankly_analyst import formats
 from frankly_analyst.declared import kinds
 from frankly_analyst.errors import InvalidRequest
+from frankly_analyst.request import WEIGHTED
 from frankly_analyst.rows import Estimate, localised
 
 _CODED: Final = ("question", "choice", "status", "method")
@@ -33,23 +34,35 @@ def write(kind: str, body: Mapping[str, Any], path: str | Path, language: str | 
 
     Raises InvalidRequest(unsupported) without pyreadstat and pandas, or if the file cannot be written.
     """
+    columns, labels, values = table(body, language)
+    title = localised(body["title"], language, body["languages"])
+    save(kind, path, title, columns, labels, values)
+
+
+def save(
+    kind: str,
+    path: str | Path,
+    title: str,
+    columns: Mapping[str, Sequence[Any]],
+    labels: Mapping[str, str],
+    values: Mapping[str, Mapping[int, str]],
+) -> None:
+    """Write columns with their labels, and the labels of coded values by column; raises like `write`."""
     try:
         pandas, pyreadstat = import_module("pandas"), import_module("pyreadstat")
     except ImportError:
         detail = "this needs pandas and pyreadstat: pip install pandas pyreadstat, or use to_csv()"
         raise InvalidRequest(detail, code="unsupported") from None
-    columns, labels, values = table(body, language)
     longest = _LABEL_LENGTH[kind]
     writer = getattr(pyreadstat, f"write_{kind}")
-    title = localised(body["title"], language, body["languages"])
     try:
         writer(
-            pandas.DataFrame(columns),
+            pandas.DataFrame(dict(columns)),
             str(path),
             # The shorter limit of the two formats.
             file_label=title[:64],
             column_labels=[labels[name][:longest] for name in columns],
-            variable_value_labels=values,
+            variable_value_labels={name: dict(coded) for name, coded in values.items()},
         )
     except (OSError, pyreadstat.PyreadstatError, pyreadstat.ReadstatError) as error:
         detail = f"the file cannot be written ({type(error).__name__})"
@@ -71,8 +84,16 @@ def table(
     for name in formats.COLUMNS:
         column = [line[name] for line in lines]
         if name == "by":
-            for group, answers in _groups(column).items():
-                label = f"Public question or period {group}; missing: all reports together."
+            groups = _groups(column)
+            for group, answers in groups.items():
+                if group == WEIGHTED:
+                    label = "Population of the groups of this question, by their stated sizes; missing: a group."
+                elif WEIGHTED in groups:
+                    label = (
+                        f"Public question or period {group}; missing: the population of the groups."
+                    )
+                else:
+                    label = f"Public question or period {group}; missing: all reports together."
                 named = _name(group, columns)
                 _code(named, answers, {}, columns, values)
                 labels[named] = label

@@ -22,36 +22,17 @@ def sample_of(counts: Counts, questions: Sequence[str], documents: Sequence[str]
     Raises InvalidRequest(targets_invalid) if no part contains the questions.
     """
     wanted = tuple(questions)
-    every = counts.of(*wanted)
-    unknown = sorted(
-        set(documents) - {name for part in every for name in (part.document, part.key)}
-    )
-    if isinstance(documents, str) or unknown:
-        held = ", ".join(dict.fromkeys(part.key for part in every))
-        raise InvalidRequest(
-            f"must be digests of documents: these counts have {held}",
-            code="targets_invalid",
-            field="documents",
-        )
-    parts = [p for p in every if not documents or {p.document, p.key} & set(documents)]
-    # Each arm has reports of its own, so one part of every arm is needed for all reports.
-    smallest = {
-        key: min((p for p in parts if p.key == key), key=lambda p: len(p.questions))
-        for key in dict.fromkeys(p.key for p in parts)
-    }
-    usable = [part for part in smallest.values() if part.strata]
+    parts = counts.by_document(*wanted, documents=documents)
+    usable = [part for part in parts if part.strata]
     if not usable:
         raise InvalidRequest(
             f"no stratum of {', '.join(wanted)} has enough reports: request coarser strata",
             code="targets_invalid",
             field="counts",
         )
-    withheld = (
-        sum(p.withheld_strata for p in smallest.values()),
-        sum(p.withheld_reports for p in smallest.values()),
-    )
+    withheld = (sum(p.withheld_strata for p in parts), sum(p.withheld_reports for p in parts))
     versions = tuple(_version(_summed(part, wanted), wanted, counts.by) for part in usable)
-    return Sample(wanted, versions, withheld, sum(p.without_stratum for p in smallest.values()))
+    return Sample(wanted, versions, withheld, sum(p.without_stratum for p in parts))
 
 
 def _summed(part: CountedPart, wanted: tuple[str, ...]) -> CountedPart:

@@ -7,7 +7,7 @@ documents and their counts.
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
@@ -206,7 +206,11 @@ def _part_json(
     withheld = [e for g, e in groups.items() if g is not None and g not in published and e.n]
     # Reports of versions without the public question belong to no stratum.
     lost = groups[None].n if None in groups else 0
-    size = len(published) * part.kind.size
+    n = sum(entry.n for entry in groups.values())
+    rest = _rest([entry for group, entry in groups.items() if group not in published])
+    # Without `by` all reports are one stratum, so it is withheld under the same condition.
+    is_shown = rest.n > 0 and n >= document.min_reports
+    size = (len(published) + is_shown) * part.kind.size
     if len(published) > MAX_STRATA or size > remaining:
         raise InvalidInput(
             Problem.UNSUPPORTED,
@@ -223,7 +227,7 @@ def _part_json(
         "block": " × ".join(dict.fromkeys(block.id for block in part.blocks)),
         "questions": [_question_json(q) for block in part.blocks for q in block.questions],
         "kind": "sets" if part.kind.is_set else "table",
-        "n": sum(entry.n for entry in groups.values()),
+        "n": n,
         "minimum": document.min_reports,
         "factors": factors_json(part.kind, part.design_prior),
         "strata": [
@@ -233,8 +237,18 @@ def _part_json(
         ],
         "withheld": {"strata": len(withheld), "reports": sum(entry.n for entry in withheld)},
         "without_stratum": lost,
+        "rest": {"n": rest.n} | _counts_json(part, rest) if is_shown else None,
     }
     return body | marginals_json(part, query.questions), size
+
+
+def _rest(entries: Iterable[_Grouped]) -> _Grouped:
+    """Return the counts of all reports in no returned stratum: the total less the strata."""
+    rest = _Grouped()
+    for entry in entries:
+        rest.n += entry.n
+        rest.tally.update(entry.tally)
+    return rest
 
 
 def _order(document: SurveyDocument, names: Group) -> Callable[[Group], Any]:

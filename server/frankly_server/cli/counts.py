@@ -5,7 +5,7 @@ import click
 
 from frankly_server.cli import exits
 from frankly_server.cli.console import json_option, respond, table
-from frankly_server.cli.counts_show import show
+from frankly_server.cli.counts_show import score_table, show
 from frankly_server.cli.services import open_database, record_command, survey_named
 from frankly_server.store import Difference, SurveyRow, Transaction
 
@@ -18,6 +18,7 @@ def counts() -> None:
 
 
 counts.add_command(show)
+counts.add_command(score_table)
 
 
 @counts.command()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly counts show`: released counts by stratum, over HTTP or from this machine's database."""
+"""`frankly counts show` and `table`: released counts, over HTTP or from this machine's database."""
 
 from typing import Any
 
@@ -40,15 +40,62 @@ def show(
     """
     if as_csv and as_json:
         raise InvalidInput(Problem.USAGE, "choose one of --csv and --json", "csv")
-    remote = remote_of(survey, url, key)
     with analyst_errors():
-        counts = _local(survey, fields) if remote is None else remote[0].counts(remote[1], **fields)
+        counts = _counts(survey, url, key, fields)
     if as_json:
         write_json(counts.body)
     elif as_csv:
         click.echo(counts.to_csv(), nl=False)
     else:
         results().print(str(counts), markup=False, highlight=False, soft_wrap=True)
+
+
+@click.command("table")
+@click.argument("survey")
+@url_and_key
+@_options
+@click.option(
+    "--complete", is_flag=True, help="Leave out reports whose public answers are missing."
+)
+@click.option("--expand", is_flag=True, help="Write one row for each report instead of a count.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    help="Write this file (.csv, .parquet, .sav or .dta), and its codebook beside it.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Write the rows as CSV to standard output.")
+def score_table(
+    survey: str,
+    url: str | None,
+    key: str | None,
+    complete: bool,
+    expand: bool,
+    out: str | None,
+    as_csv: bool,
+    **fields: Any,
+) -> None:
+    """Write public answers and decoded scores of --questions of a SURVEY for a statistics package.
+
+    The mean of a score is the unbiased share of its choice, and the standard error that of the
+    estimates. Without --out and --csv the columns are listed.
+    """
+    if out is not None and as_csv:
+        raise InvalidInput(Problem.USAGE, "choose one of --csv and --out", "csv")
+    questions = [name for name in (fields["questions"] or "").split(",") if name]
+    with analyst_errors():
+        counts = _counts(survey, url, key, fields)
+        table = counts.table(*questions, complete=complete, expand=expand)
+        written = () if out is None else table.write(out)
+    if as_csv:
+        click.echo(table.to_csv(), nl=False)
+        return
+    lines = [str(table), *(f"Written: {path}" for path in written)]
+    results().print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+
+def _counts(survey: str, url: str | None, key: str | None, fields: dict[str, Any]) -> Counts:
+    remote = remote_of(survey, url, key)
+    return _local(survey, fields) if remote is None else remote[0].counts(remote[1], **fields)
 
 
 def _local(survey: str, fields: dict[str, Any]) -> Counts:

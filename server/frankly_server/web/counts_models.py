@@ -61,10 +61,9 @@ class CountedMarginal(Shape):
     decoder: Rows
 
 
-class CountedStratum(Shape):
-    """Counts of the reports with these public answers."""
+class CountedReports(Shape):
+    """Counts of some reports."""
 
-    by: dict[str, str]
     n: Count
     counts: list[Count] | None = Field(
         default=None, description="Of a table: by joint symbol, the last factor fastest."
@@ -77,6 +76,12 @@ class CountedStratum(Shape):
         default=None,
         description="Of sets of up to ten answers: each set as a bit mask, with its number of reports.",
     )
+
+
+class CountedStratum(CountedReports):
+    """Counts of the reports with these public answers."""
+
+    by: dict[str, str]
 
 
 class Withheld(Shape):
@@ -106,6 +111,10 @@ class CountedPart(Shape):
     withheld: Withheld
     without_stratum: Count = Field(
         description="Reports released without their public answers, or on a document that does not ask for them."
+    )
+    rest: CountedReports | None = Field(
+        description="The reports of `withheld` and `without_stratum` together, as if they were one stratum; null if "
+        "there are none, or if the part has fewer reports than the minimum."
     )
 
 

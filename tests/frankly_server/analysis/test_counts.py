@@ -232,6 +232,41 @@ def test_counts_of_sets_are_the_raw_sets(world: World) -> None:
             assert stratum.masks == (None if expected is None else tuple(expected))
 
 
+@pytest.mark.parametrize("questions", [(), ("full-a", "plain")])
+def test_the_rest_are_the_reports_in_no_stratum(world: World, questions: tuple[str, ...]) -> None:
+    apart = world.counts(by="region,sex", questions=list(questions))
+    together = world.counts(questions=list(questions))
+    for part, whole in zip(apart, together, strict=True):
+        (every,) = whole.strata
+        assert whole.rest is None
+        assert part.rest is not None
+        assert part.rest.n == part.withheld_reports > 0
+        assert reduce(Stratum.__add__, (*part.strata, part.rest)) == replace(every, by={})
+
+
+@pytest.mark.parametrize("questions", [*((name,) for name in ONE_WAY), *PAIRS], ids=" ".join)
+def test_means_and_errors_of_a_score_table_are_the_estimates(
+    world: World, questions: tuple[str, ...]
+) -> None:
+    counts = world.counts(by="region,sex", questions=list(questions))
+    if questions[0].startswith("many"):
+        error = refusal(InvalidRequest, counts.table, *questions)
+        assert (error.code, error.field) == ("unsupported", "questions")
+        return
+    table = counts.table(*questions)
+    fields = (
+        {"targets": list(questions), "method": "clt"} if len(questions) > 1 else {"method": "clt"}
+    )
+    results = world.analysis.estimates(SURVEY, **fields)["questions"]
+    (result,) = [r for r in results if r["id"] == " × ".join(questions) or len(questions) > 1]
+    assert table.n == result["n"]
+    known = [row for row in result["rows"] if row["estimate"] is not None]
+    scores = [c for c in table.columns if c.role == "score"]
+    cells = scores[len(scores) - len(known) :]
+    assert [c.mean for c in cells] == pytest.approx([r["estimate"] for r in known], abs=1e-12)
+    assert [c.se for c in cells] == pytest.approx([r["se"] for r in known], rel=1e-9, abs=1e-12)
+
+
 def test_decoder_and_law_are_inverse_to_each_other(world: World) -> None:
     """Σ_y decoder[x][y]·P(y | z) is 1 for x = z and 0 otherwise, also for joint symbols of products."""
     parts = [*world.counts(), *(p for pair in PAIRS for p in world.counts(questions=list(pair)))]
@@ -375,10 +410,22 @@ def test_periods_versions_and_reports_without_stratum(database: Database) -> Non
     assert shown(since="2026-06-01") == [(2, {}, 64)]
     assert shown(until="2026-05-31", by="region") == [(2, {"region": "north"}, 30)]
     by_region = Analysis(database).counts(SURVEY, by="region")["parts"]
-    assert [(p["withheld"], p["without_stratum"]) for p in by_region] == [
-        ({"strata": 0, "reports": 0}, 25),
-        ({"strata": 1, "reports": 29}, 4),
+    assert [(p["withheld"], p["without_stratum"], p["rest"]) for p in by_region] == [
+        ({"strata": 0, "reports": 0}, 25, {"n": 25, "counts": [17, 8]}),
+        ({"strata": 1, "reports": 29}, 4, {"n": 33, "counts": [22, 11]}),
     ]
+
+
+def test_the_rest_is_withheld_like_the_total(sqlite: Database) -> None:
+    made = survey(ldp_block("affair"))
+    document = put(sqlite, replace(made, strata=PUBLIC[:1], min_reports=20, release_step=2))
+    for n in (18, 2):
+        stratum = dumps({"region": "north"}).decode() if n > 2 else ""
+        rows = [replace(row(0, document=document.digest), strata=stratum) for _ in range(n)]
+        released(sqlite, document, rows)
+        (part,) = Analysis(sqlite).counts(SURVEY, by="region")["parts"]
+        assert part["strata"] == []
+        assert part["rest"] == ({"n": 20, "counts": [20, 0]} if n == 2 else None)
 
 
 def test_the_difference_of_two_results_is_a_sum_of_batches(world: World) -> None:

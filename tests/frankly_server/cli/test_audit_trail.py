@@ -81,6 +81,7 @@ READING = {
         "codebook",
         "evidence",
         "counts show",
+        "counts table",
         "counts verify",
     ),
     *("scale export", "scale count", "doctor", "estimates", "witness", "audit", "replay", "design"),

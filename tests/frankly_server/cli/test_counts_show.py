@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command `frankly counts show` on the server's own machine."""
+"""Commands `frankly counts show` and `frankly counts table` on the server's own machine."""
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 from frankly_server.cli.services import open_database
@@ -43,6 +44,44 @@ def test_refusals(
     result = counted("counts", "show", *arguments, "--json")
     assert (result.code, result.out) == (code, "")
     assert (result.problem["code"], result.problem["field"]) == (problem, field)
+
+
+def test_a_score_table_is_listed_printed_and_written(counted: Frankly, tmp_path: Path) -> None:
+    words = ["counts", "table", "habits", "--questions", "smokes", "--by", "region"]
+    listed = counted(*words)
+    assert listed.out.splitlines()[0] == "Habits: 2 rows of 60 reports"
+    assert "smokes_yes  smokes: Yes (mean 0.500000, se 0.140" in listed.out
+    printed = counted(*words, "--csv").out
+    rows = list(csv.DictReader(io.StringIO(printed)))
+    assert [(row["region"], row["count"]) for row in rows] == [("north", "30")] * 2
+    file = tmp_path / "smokes.csv"
+    written = counted(*words, "--out", str(file))
+    assert written.code == 0
+    assert written.out.splitlines()[-2:] == [
+        f"Written: {file}",
+        f"Written: {tmp_path / 'smokes.codebook.csv'}",
+    ]
+    assert file.read_text() == printed
+    expanded = counted(*words, "--expand", "--complete", "--csv").out
+    assert len(expanded.splitlines()) == 1 + 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem", "field"),
+    [
+        ([], 3, "targets_invalid", "questions"),
+        (["--questions", "age"], 3, "targets_invalid", "questions"),
+        (["--questions", "smokes", "--out", "x.xlsx"], 3, "unsupported", "path"),
+        (["--questions", "smokes", "--out", "missing/x.csv"], 3, "unsupported", "path"),
+        (["--questions", "smokes", "--out", "x.csv", "--csv"], 2, "usage", "csv"),
+    ],
+)
+def test_refused_tables(
+    counted: Frankly, arguments: list[str], code: int, problem: str, field: str
+) -> None:
+    result = counted("counts", "table", "habits", *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert f"[{problem}]\n  {field}: " in result.err
 
 
 def test_the_view_of_estimates_follows_releases_and_rebuilds(
