@@ -77,6 +77,13 @@ class Comparison:
     p_holm: float | None = field(
         metadata={"description": "p-value adjusted for the family of tests, by Holm's method."}
     )
+    p_equivalence: float | None = field(
+        default=None,
+        metadata={
+            "description": "p-value of the test that the difference is within ±`equivalence` of the request: small if "
+            "it is. Null without it, for slopes, and without `se`."
+        },
+    )
     ratio: float | None = field(
         default=None, metadata={"description": "The group's share divided by that of `reference`."}
     )
@@ -120,7 +127,8 @@ class Comparison:
         return f"{pair} ({self.within})" if self.within else pair
 
     def __str__(self) -> str:
-        return "  ".join([self.label, *_cells(self)])
+        is_tested = self.p_equivalence is not None
+        return "  ".join([self.label, *_cells(self, has_equivalence=is_tested)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +212,10 @@ class Comparisons:
             if compared["homogeneity"] is not None:
                 tests.append(WaldTest.from_json("homogeneity", about, compared["homogeneity"]))
             notes.append(f"{about}: p adjusted (Holm) over {compared['family']['of']}")
+            if body.get("equivalence") is not None:
+                notes.append(
+                    f"{about}: the test of equivalence regards differences up to {body['equivalence']:.10g} as none"
+                )
             # Listed, because a missing group could be mistaken for a group without a difference.
             notes += [f"{about}: {name} has too few reports" for name in compared["left_out"]]
         return cls(
@@ -245,8 +257,13 @@ class Comparisons:
         names = [item.name for item in fields(Comparison)]
         return needed("pandas").DataFrame(map(astuple, self.rows), columns=names)
 
+    @property
+    def _has_equivalence(self) -> bool:
+        return any(row.p_equivalence is not None for row in self.rows)
+
     def __str__(self) -> str:
-        table = [(row.label, *_cells(row)) for row in self.rows]
+        has = self._has_equivalence
+        table = [(row.label, *_cells(row, has_equivalence=has)) for row in self.rows]
         # Columns are aligned over all questions, so that figures can be compared vertically.
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines, question = [f"{self.title}: comparisons"], None
@@ -267,6 +284,7 @@ class Comparisons:
             "interval",
             "p",
             "adjusted p",
+            *(["equivalence"] if self._has_equivalence else []),
             "effect",
             "n",
             "flags",
@@ -274,7 +292,12 @@ class Comparisons:
         lines = [
             "<tr>"
             + "".join(
-                f"<td>{escape(cell)}</td>" for cell in (row.question, row.label, *_cells(row))
+                f"<td>{escape(cell)}</td>"
+                for cell in (
+                    row.question,
+                    row.label,
+                    *_cells(row, has_equivalence=self._has_equivalence),
+                )
             )
             + "</tr>"
             for row in self.rows
@@ -300,7 +323,7 @@ def points(value: float | None, unit: str) -> str:
     return f"{100 * value:+.1f} points".replace("-", "−")
 
 
-def _cells(row: Comparison) -> tuple[str, ...]:
+def _cells(row: Comparison, *, has_equivalence: bool) -> tuple[str, ...]:
     ends = (
         "interval unknown"
         if row.low is None or row.high is None
@@ -313,12 +336,14 @@ def _cells(row: Comparison) -> tuple[str, ...]:
     )
     n = f"n {row.n}" + ("" if row.n_reference is None else f" and {row.n_reference}")
     adjusted = "" if row.p_holm is None else f"Holm {p_text(row.p_holm).removeprefix('p = ')}"
+    same = "" if row.p_equivalence is None else f"equivalence {p_text(row.p_equivalence)}"
     return (
         row.name,
         points(row.difference, row.unit),
         ends,
         p_text(row.p),
         adjusted,
+        *([same] if has_equivalence else []),
         effect,
         n,
         ", ".join(row.flags),

@@ -16,7 +16,7 @@ from frankly_analyst.completion import Completion
 from frankly_analyst.drawing import draw
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.random_answers import RandomAnswers
-from frankly_analyst.request import ANSWERED, FIRST, SCALES, SHARES
+from frankly_analyst.request import ANSWERED, FIRST, SCALES, SHARES, WEIGHTED
 from frankly_analyst.rows import Estimate, localised
 from frankly_analyst.shown import Range
 from frankly_analyst.sources import Sources
@@ -186,19 +186,25 @@ class Estimates:
         return self._ask(targets=list(questions), percent=percent, quantiles=None)
 
     def compare(
-        self, reference: str | Mapping[str, float] = FIRST, by: str | None = None
+        self,
+        reference: str | Mapping[str, float] = FIRST,
+        by: str | None = None,
+        equivalence: float | None = None,
     ) -> Comparisons:
         """Request a comparison of groups: differences with margins, tests, effect sizes and trends.
 
         reference : "first", "previous", "mean", "all" (pairs), the id of a group, or weights by group, such as
         ``{"north": 1, "south": -0.5, "east": -0.5}``, for Σ weight · share over groups. by : the
-        groups; None for the groups of these estimates.
+        groups; None for the groups of these estimates. equivalence : the largest difference that is regarded as
+        none, for a test that a difference is smaller.
 
         Raises like `lincom`; also Refused, with the field `compare`, if there are no groups or one
         is unknown.
         """
         text = reference if isinstance(reference, str) else json.dumps(dict(reference))
-        changes = {"compare": text} if by is None else {"compare": text, "by": by}
+        # Comparisons are of groups, never of their population, whose sizes other groups lack.
+        changes: dict[str, Any] = {"compare": text, "equivalence": equivalence, "group_sizes": None}
+        changes |= {} if by is None else {"by": by}
         return Comparisons.from_json(self._ask(**changes).body, self.language)
 
     def homogeneity(self, by: str | None = None) -> tuple[WaldTest, ...]:
@@ -234,7 +240,17 @@ class Estimates:
     def completion(self) -> tuple[Completion, ...]:
         """Request where people gave up more often, for each form of each version; raises like `lincom`."""
         whole = dict.fromkeys(
-            ("targets", "percent", "quantiles", "by", "since", "until", "compare")
+            (
+                "targets",
+                "percent",
+                "quantiles",
+                "by",
+                "since",
+                "until",
+                "compare",
+                "equivalence",
+                "group_sizes",
+            )
         )
         return Completion.all_from_json(self._ask(completion=True, **whole).body, self.language)
 
@@ -271,7 +287,10 @@ class Estimates:
             title = f"{text} ({by})" if by else text
             # Of one group its name is in the title, and rows without groups are drawn alone.
             shown = [replace(row, by="") for row in rows] if by else rows
-            notes = [self._note(sum({row.by: row.n for row in rows}.values()))]
+            reports = {row.by: row.n for row in rows}
+            # A population consists of the reports of its groups, which would count twice.
+            groups = [n for by, n in reports.items() if not by.startswith(f"{WEIGHTED}=")]
+            notes = [self._note(sum(groups or reports.values()))]
             if forms > 1:
                 notes.append(f"the newest of {forms} forms of this question")
             note = f"{', '.join(notes)}. {self.title}"
@@ -416,6 +435,7 @@ class Estimates:
             percent=None,
             quantiles=None,
             compare=None,
+            equivalence=None,
         )
         # The server calls the combination `_NAME`; callers see their own formula.
         return replace(response.of(question, by)[0], choice=label, label=label)

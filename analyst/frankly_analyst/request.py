@@ -42,6 +42,8 @@ SCALES: Final = "scales"
 FIRST, PREVIOUS, MEAN, ALL = "first", "previous", "mean", "all"
 COMPARISONS: Final = (FIRST, PREVIOUS, MEAN, ALL)
 """Values of `compare` that are not ids of groups."""
+WEIGHTED: Final = "weighted"
+"""Name in `by` of a population of groups: ``weighted=region`` is weighted by the sizes of its regions."""
 _DAY: Final = {
     "json": str | None,
     "schema": {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "example": "2026-05-31"},
@@ -143,6 +145,27 @@ class EstimatesRequest:
         metadata={
             "description": "Compare the groups of `by`: each with the `first`, the `previous` one, the `mean` of all, "
             "or the group with this id; `all` pairs; or JSON weights by id, for the weighted sum of the groups.",
+            "schema": {"maxLength": 1500},
+        },
+    )
+    equivalence: float | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "With compare: the largest difference that is regarded as none, in the unit of the figure "
+            "(0.05 is 5 points of a share). `p_equivalence` of a comparison then tests whether its difference is "
+            "smaller.",
+            "schema": {"pattern": r"^[0-9]{1,9}(\.[0-9]{1,12})?$", "example": "0.05"},
+        },
+    )
+    group_sizes: str | Mapping[str, float] | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "json": str | None,
+            "description": "Sizes of the groups of a public question in `by`, as JSON by choice id such as "
+            '{"north": 500, "south": 300}: beside the groups there are then estimates of the population of these '
+            "groups (`weighted=region`), which weight each group by its share of the sizes.",
             "schema": {"maxLength": 1500},
         },
     )

@@ -136,3 +136,57 @@ def test_the_command_shows_comparisons(served: Served, more: list[str]) -> None:
         "--json": '"family"',
     }
     assert expected["".join(more)] in shown.output
+
+
+def test_a_population_of_groups_is_none_of_the_compared_groups(served: Served) -> None:
+    """Its sizes are left out of the request, which other groups than those of the estimates would refuse."""
+    sizes = '{"north": 1, "south": 2}'
+    found = Analyst(served.url, served.site.analyst_key).estimates(
+        served.site.survey, by="region", group_sizes=sizes
+    )
+    assert "smokes (weighted=region)" in found.insufficient
+    assert list(found.compare("previous", by="version")) == []
+    assert found.homogeneity(by="version") == ()
+    assert found.compare("first").notes == found.compare("north").notes
+    assert all("weighted" not in note for note in found.compare("first").notes)
+    # Other figures of the same groups are those of the population, too.
+    assert "smokes (weighted=region)" in found.answered().insufficient
+
+
+def test_equivalence_is_asked_for_with_a_comparison(served: Served) -> None:
+    found = Analyst(served.url, served.site.analyst_key).estimates(served.site.survey, by="version")
+    notes = found.compare("first", equivalence=0.05).notes
+    assert "smokes: the test of equivalence regards differences up to 0.05 as none" in notes
+    refused = refusal(Refused, found.compare, "first", equivalence=0)
+    assert (refused.code, refused.field) == ("field_type", "equivalence")
+    compared = Analyst(served.url, served.site.analyst_key).estimates(
+        served.site.survey, by="version", compare="all", equivalence=0.1
+    )
+    # Combinations, and comparisons without a margin, are asked for without it.
+    assert compared.sum("smokes", ["no"], by="version=1").n == 60
+    assert not [note for note in compared.compare("all").notes if "equivalence" in note]
+    assert compared.completion() == ()
+
+
+@pytest.mark.parametrize("text", ["0", "0.0", "-1", "1e-2", "nan", "0.0000000000001", ""])
+def test_a_bad_margin_of_equivalence_is_refused_by_name(served: Served, text: str) -> None:
+    response = served.site.client.get(
+        f"/v1/surveys/{served.site.survey}/estimates",
+        query_string={"by": "version", "compare": "all", "equivalence": text},
+        headers={"Authorization": f"Bearer {served.site.analyst_key}"},
+    )
+    assert (response.status_code, json.loads(response.data)["field"]) == (422, "equivalence")
+
+
+def test_sizes_of_groups_are_texts_or_mappings(served: Served) -> None:
+    analyst = Analyst(served.url, served.site.analyst_key)
+    sizes = {"north": 1, "south": 0.5}
+    by_mapping, by_text = (
+        analyst.estimates("habits", by="region", group_sizes=value)
+        for value in (sizes, json.dumps(sizes))
+    )
+    assert by_mapping.body == by_text.body
+    refused = refusal(
+        Refused, analyst.estimates, "habits", by="region", group_sizes={"east": 1, "north": 2}
+    )
+    assert (refused.code, refused.field) == ("strata_invalid", "group_sizes")

@@ -13,6 +13,14 @@ import pytest
 from frankly_analyst import Analyst, Estimates, InvalidRequest, formats
 
 from tests.frankly_analyst.conftest import Served
+from tests.frankly_server.analysis.samples import (
+    block_about,
+    document_of,
+    grr,
+    question,
+    received,
+    result,
+)
 
 READERS: Mapping[str, Any] = {"sav": pyreadstat.read_sav, "dta": pyreadstat.read_dta}
 
@@ -74,3 +82,27 @@ def test_without_the_library_the_way_out_is_named(
     monkeypatch.setitem(sys.modules, "pyreadstat", None)
     with pytest.raises(InvalidRequest, match="pip install pandas pyreadstat"):
         grouped.to_sav(tmp_path / "x.sav")
+
+
+def test_a_population_of_groups_has_a_column_of_its_own(tmp_path: Path) -> None:
+    document = document_of((block_about(grr(3, 1), question("q", 3)),), (question("region", 2),))
+    counts = {"c0": (30, 20, 10), "c1": (10, 20, 30)}
+    found = Estimates.from_json(
+        result(received(document, counts), by="region", group_sizes='{"c0": 1, "c1": 3}')
+    )
+    path = tmp_path / "estimates.sav"
+    found.to_sav(path)
+    frame, described = pyreadstat.read_sav(path)
+    labels = described.variable_value_labels
+    assert labels["by_weighted"] == {1: "region"}
+    assert list(frame["by_weighted"].notna()) == [False] * 6 + [True] * 3
+    assert list(frame["by_region"].notna()) == [True] * 6 + [False] * 3
+    assert list(frame["estimate"])[-3:] == [
+        row.estimate for row in found.of("q", "weighted=region")
+    ]
+    told = described.column_names_to_labels
+    assert (
+        told["by_weighted"]
+        == "Population of the groups of this question, by their stated sizes; missing: a group."
+    )
+    assert str(told["by_region"]).endswith("missing: the population of the groups.")

@@ -44,6 +44,8 @@ VALUES: dict[str, tuple[Any, str]] = {
     "weights": ("inverse-variance", "inverse-variance"),
     "by": ("region,week", "region,week"),
     "compare": ("previous", "previous"),
+    "equivalence": (0.05, "0.05"),
+    "group_sizes": ('{"north": 500, "south": 300.5}', '{"north": 500, "south": 300.5}'),
     "since": ("2026-05-01", "2026-05-01"),
     "until": ("2026-05-31", "2026-05-31"),
     "random": ('{"drinks": {"no": 4, "yes": 1}}', '{"drinks": {"no": 4, "yes": 1}}'),
@@ -123,7 +125,8 @@ def test_the_command_passes_it_on(name: str, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Analyst, "estimates", estimates)
     value, text = VALUES[name]
-    options = [f"--{name}"] if value is True else [f"--{name}", text]
+    option = f"--{name.replace('_', '-')}"
+    options = [option] if value is True else [option, text]
     if name == "targets":
         options = ["--crosstab", "smokes", "--crosstab", "drinks"]
     CliRunner().invoke(command.estimates, [LINK, "--key", "key", *options])

@@ -217,6 +217,10 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
             "frankly_server.analysis.comparing:comparisons",
         ),
         (
+            "how groups of known sizes make a population",
+            "frankly_server.analysis.populations:populations",
+        ),
+        (
             "which strata are withheld from published counts",
             "frankly_server.analysis.counts:_part_json",
         ),

@@ -20,6 +20,7 @@ from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.estimates import Estimates
 from frankly_analyst.models.numbers import numbers
 from frankly_analyst.plots import figure, interval
+from frankly_analyst.request import WEIGHTED
 from frankly_analyst.rows import Estimate
 
 FloatArray = NDArray[np.float64]
@@ -139,7 +140,10 @@ def _changes_of(
         (t, row)
         for t, wave in enumerate(waves)
         for row in wave
-        if (row.question, row.choice) == name and _is_usable(row)
+        if (row.question, row.choice) == name
+        and _is_usable(row)
+        # A population consists of the reports of its groups, which would count twice.
+        and not row.by.startswith(f"{WEIGHTED}=")
     ]
     times = np.array([t for t, _ in observed])
     rows = [row for _, row in observed]

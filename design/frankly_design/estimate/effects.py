@@ -24,6 +24,17 @@ def two_sided(z: float) -> float:
     return math.erfc(abs(z) / math.sqrt(2))
 
 
+def equivalence(difference: float, se: float, margin: float) -> float:
+    """Return the p-value of two one-sided tests that a difference is not within ±margin.
+
+    The larger one of those of the hypotheses that it is at most −margin, and at least margin, by a normal
+    approximation; it is at most α if and only if the interval of level 1 − 2α lies within ±margin
+    [Schuirmann 1987].
+    """
+    # Of the two tests, that of the nearer limit has the larger p-value.
+    return math.erfc((margin - abs(difference)) / se / math.sqrt(2)) / 2
+
+
 def holm(values: Sequence[float | None]) -> list[float | None]:
     """Return Holm's adjusted p-values of a family; None where a test has no p-value [Holm 1979].
 

@@ -15,6 +15,7 @@ from frankly_design.estimate.effects import (
     chi_squared,
     cohens_h,
     common_ratio,
+    equivalence,
     holm,
     ratio_ends,
     two_sided,
@@ -22,7 +23,7 @@ from frankly_design.estimate.effects import (
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.analysis.contrasts import Contrast, Sample, homogeneity_of_groups
+from frankly_server.analysis.contrasts import Contrast, Sample, Sum, homogeneity_of_groups
 from frankly_server.analysis.groups import Group, id_of, is_within_periods, scores_of_choices
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import Request
@@ -58,6 +59,7 @@ class _Pairing:
     n: int
     n_reference: int | None
     equal: bool
+    is_slope: bool = False
 
 
 def comparisons(
@@ -218,7 +220,7 @@ def _slopes(samples: Sequence[Sample], scores: Mapping[str, float], over: str) -
     centre = fsum(n * x for n, x in zip(sizes, numbers, strict=True)) / sum(sizes)
     spread = fsum(n * (x - centre) ** 2 for n, x in zip(sizes, numbers, strict=True))
     weights = tuple(n * (x - centre) / spread for n, x in zip(sizes, numbers, strict=True))
-    return [_Pairing(f"trend per {_unit(over)}", "", weights, sum(sizes), None, True)]
+    return [_Pairing(f"trend per {_unit(over)}", "", weights, sum(sizes), None, True, True)]
 
 
 class _Rows:
@@ -282,10 +284,18 @@ class _Rows:
                 "level": self._request.level,
                 "method": "kl" if self._request.method == "exact" else group_rows[0]["method"],
                 "p": self._p(contrast, pairing, target.id, total.value, total.se),
+                "p_equivalence": self._p_equivalence(pairing, total),
                 "n": pairing.n,
                 "n_reference": pairing.n_reference,
                 "flags": [*total.flags, *flags],
             }
+
+    def _p_equivalence(self, pairing: _Pairing, total: Sum) -> float | None:
+        margin = self._request.equivalence
+        # The unit of a slope is another one. A standard error of 0 is that of equal reports.
+        if margin is None or pairing.is_slope or not total.se:
+            return None
+        return equivalence(total.value, total.se, margin)
 
     def _p(
         self, contrast: Contrast, pairing: _Pairing, choice: str, value: float, se: float | None

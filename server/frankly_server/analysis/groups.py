@@ -42,11 +42,11 @@ def groups_of(table: Table, request: Request) -> list[Group]:
 
     Raises InvalidInput: strata_invalid (unknown `by`), unsupported (daily counts are not stored).
     """
-    return _in_periods(table, _of_all_days(table, request), request)
+    return _in_periods(table, groups_of_all_days(table, request), request)
 
 
-def _of_all_days(table: Table, request: Request) -> list[Group]:
-    """Return the groups of a table's estimates, for all days."""
+def groups_of_all_days(table: Table, request: Request) -> list[Group]:
+    """Return the groups of a table's estimates, for all days. Raises InvalidInput(strata_invalid)."""
     by = request.group
     if by is None:
         return [Group(None, table.sources)]
@@ -122,6 +122,11 @@ def _alike(sources: Sequence[Received]) -> tuple[Received, ...]:
 
     newest = design(sources[-1])
     return tuple(source for source in sources if design(source) == newest)
+
+
+def are_arms(table: Table, by: str | None) -> bool:
+    """Return True if some groups by this name are arms, which devices draw."""
+    return any(_is_arm(source, by) for source in table.sources)
 
 
 def _is_arm(source: Received, name: str | None) -> bool:

@@ -80,13 +80,16 @@ def _covariance(
     parts: Sequence[Part], pooled: Pooled, cells: FloatArray, request: Request
 ) -> FloatArray | None:
     """Return the covariance of the cells' estimates: that at these cells, or the estimated one."""
+    observed = pooled.mean.covariance
+    # Independent questions in the population need not be so in its groups, whose cells differ.
+    if pooled.is_population:
+        return None if observed is None else np.array(observed, dtype=np.float64)
     total = np.zeros((len(cells),) * 2)
     for part, weights in zip(parts, pooled.weights, strict=True):
         evidence = part.evidence(part.targets)
         # The reports contain further questions, whose joint shares do not follow from these cells.
         if evidence.answers != len(cells):
-            estimated = pooled.mean.covariance
-            return None if estimated is None else np.array(estimated, dtype=np.float64)
+            return None if observed is None else np.array(observed, dtype=np.float64)
         population, census = part.frame(request.population, census=request.census)
         sampling = sampling_factors(part.n, population, census=census)[1]
         # W permutes the joint answers if the blocks are in another order than the table.

@@ -64,6 +64,7 @@ class Pooled:
         the possible values.
     estimates, weights : each part's estimate, and the weights of its targets in the mean.
     versions_p : p-value of the test that all versions have equal true values; None for one version.
+    is_population : True for groups weighted by their sizes, whose true values may differ.
     """
 
     mean: Estimate
@@ -72,6 +73,7 @@ class Pooled:
     estimates: tuple[Estimate, ...]
     weights: tuple[Values, ...]
     versions_p: float | None = None
+    is_population: bool = False
 
 
 def pool(parts: Sequence[Part], request: Request) -> Pooled:
@@ -91,22 +93,7 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     weigh = inverse_variance_weights if request.weights == INVERSE_VARIANCE else respondents_weights
     weights, evidence = weigh(parts), [part.evidence(part.targets) for part in parts]
     test = homogeneity_of(parts, evidence, results)
-    values = [result.unbiased for result in results]
-    uncut = combined_ends(weights, values, [result.margins.uncut for result in results])
-    # The Chernoff bound of the weighted sum itself is narrower than the sum of the parts' bounds.
-    if request.method == "kl":
-        ends = kl_ends(
-            [scaled(part, weight) for part, weight in zip(parts, weights, strict=True)],
-            request.level,
-        )
-    elif request.method == "score":
-        ends = _cut(uncut, weighted_sum(weights, values), weights, parts)
-    else:
-        ends = combined_ends(
-            weights,
-            values,
-            [result.margins.ends(request.method, result.unbiased) for result in results],
-        )
+    ends, uncut = _ends(parts, results, weights, request)
     differ = ["versions_differ"] if test is not None and test.p < DIFFER else []
     own_flags = [flag for result in results for flag in result.flags]
     mean = replace(
@@ -114,6 +101,60 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     )
     p = None if test is None else test.p
     return Pooled(mean, ends, uncut, tuple(results), tuple(weights), p)
+
+
+def weigh_groups(
+    groups: Sequence[tuple[Sequence[Part], Pooled]], shares: Sequence[float], request: Request
+) -> Pooled:
+    """Return Σ W_g x_g over groups, for a population in which their shares W_g are known.
+
+    The weight of a part is W_g times its weight within its group, so all figures of a mean of parts
+    hold here too. Figures about fakes are None: a fake report chooses its group, so all of them may be
+    in the one with the largest weight per report.
+
+    groups : parts of each group, with the result of `pool` for them. shares : W_g, which sum to 1.
+    request : with a method that has a pooled interval, which excludes `exact` and `sequence`.
+    """
+    parts = [part for of_group, _ in groups for part in of_group]
+    results = [estimate for _, pooled in groups for estimate in pooled.estimates]
+    weights = [
+        tuple(None if w is None else share * w for w in of_part)
+        for share, (_, pooled) in zip(shares, groups, strict=True)
+        for of_part in pooled.weights
+    ]
+    ends, uncut = _ends(parts, results, weights, request)
+    unknown: Values = (None,) * len(ends)
+    means = [pooled.mean for _, pooled in groups]
+    mean = replace(
+        _mean(weights, results),
+        poisoning=Poisoning(unknown, unknown),
+        # Estimates that are impossible together in one group can be possible in the population.
+        flags=tuple(
+            dict.fromkeys(f for mean in means for f in mean.flags if f != "outside_simplex")
+        ),
+        # Flags that any group has: a small sample of a large group dominates the error.
+        row_flags=tuple(
+            tuple(dict.fromkeys(flag for of_group in flags for flag in of_group))
+            for flags in zip(*(mean.row_flags for mean in means), strict=True)
+        ),
+    )
+    return Pooled(mean, ends, uncut, tuple(results), tuple(weights), is_population=True)
+
+
+def _ends(
+    parts: Sequence[Part], results: Sequence[Estimate], weights: Sequence[Values], request: Request
+) -> tuple[Pairs, Pairs]:
+    """Return the intervals of a weighted mean by the requested method, and by `score` without a cut."""
+    values = [result.unbiased for result in results]
+    uncut = combined_ends(weights, values, [result.margins.uncut for result in results])
+    # The Chernoff bound of the weighted sum itself is narrower than the sum of the parts' bounds.
+    if request.method == "kl":
+        pairs = zip(parts, weights, strict=True)
+        return kl_ends([scaled(part, weight) for part, weight in pairs], request.level), uncut
+    if request.method == "score":
+        return _cut(uncut, weighted_sum(weights, values), weights, parts), uncut
+    ends = [result.margins.ends(request.method, result.unbiased) for result in results]
+    return combined_ends(weights, values, ends), uncut
 
 
 def _mean(weights: Sequence[Values], results: Sequence[Estimate]) -> Estimate:

@@ -34,6 +34,7 @@ from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
 VERSION: Final = "version"
 """Value of `by`: a separate estimate for each published version of the survey."""
 _MAX_TARGETS, _MAX_JOINT_QUESTIONS, _MAX_CONTRAST, _MAX_QUANTILES = 256, 6, 2**14, 20
+_LARGEST_DIFFERENCE: Final = 1e12
 _QUANTILE: Final = re.compile(r"0?\.[0-9]{1,6}")
 
 Coefficients = Mapping[str, Fraction]
@@ -62,7 +63,8 @@ class Request(EstimatesRequest):
     method : the effective method, after the default and the flag `simultaneous` are applied.
     targets : as JSON, with decimals as texts. combinations : the targets as exact numbers, if they
     are combinations. contrast : weights by group id, if `compare` contains weights. span : days of
-    release to include. random_law : weights of choices by question, if `random` states them.
+    release to include. random_law : weights of choices by question, if `random` states them. sizes :
+    positive sizes by choice id, if `group_sizes` states them.
     """
 
     method: str = DEFAULT
@@ -70,6 +72,7 @@ class Request(EstimatesRequest):
     contrast: Mapping[str, float] | None = None
     span: Span = ALL_DAYS
     random_law: Mapping[str, Coefficients] | None = None
+    sizes: Coefficients | None = None
 
     @property
     def joint(self) -> tuple[str, ...] | None:
@@ -131,6 +134,8 @@ class Request(EstimatesRequest):
             fields["contrast"] = _contrast(fields["compare"])
         if "random" in fields:
             fields["random_law"] = _random_law(fields["random"])
+        if "group_sizes" in fields:
+            fields["sizes"] = _sizes(fields["group_sizes"])
         request = cls(**fields)
         for is_broken, problem, field, detail in _RULES:
             if is_broken(request):
@@ -149,7 +154,22 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 }
 
 
-_READERS_BY_NAME: Final[Mapping[str, Callable[[Any, str], Any]]] = {"denial": checked_denial}
+def require_positive(value: Any, name: str) -> float:
+    """Return a positive number. Raises InvalidInput(field_type)."""
+    number = float(REQUEST.number(value, name))
+    if not 0 < number <= _LARGEST_DIFFERENCE:
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "the largest difference is above 0: for 5 points of a share use 0.05",
+            name,
+        )
+    return number
+
+
+_READERS_BY_NAME: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+    "denial": checked_denial,
+    "equivalence": require_positive,
+}
 
 
 def _field(name: str, value: Any) -> Any:
@@ -281,10 +301,28 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         "only groups can be compared: name them in by",
     ),
     (
+        lambda r: r.equivalence is not None and r.compare is None,
+        Problem.UNSUPPORTED,
+        "equivalence",
+        "only differences of groups are tested for equivalence: add compare",
+    ),
+    (
         lambda r: r.compare is not None and r.method == "sequence",
         Problem.UNSUPPORTED,
         "method",
         "comparisons have no confidence sequence: use kl, or leave compare out",
+    ),
+    (
+        lambda r: r.sizes is not None and r.group in (None, VERSION),
+        Problem.UNSUPPORTED,
+        "group_sizes",
+        "sizes are those of the choices of a public question: name it in by",
+    ),
+    (
+        lambda r: r.sizes is not None and r.method == "sequence",
+        Problem.UNSUPPORTED,
+        "method",
+        "a population of groups has no confidence sequence: use kl, or leave group_sizes out",
     ),
     (
         lambda r: r.completion and (r.by is not None or bool(r.span)),
@@ -373,6 +411,22 @@ def _contrast(text: str) -> dict[str, float]:
     if sum(weight != 0 for weight in weights.values()) < 2:
         raise InvalidInput(Problem.FIELD_TYPE, detail, "compare")
     return weights
+
+
+def _sizes(text: Any) -> Coefficients:
+    """Return positive sizes by choice id from JSON. Raises InvalidInput(field_type)."""
+    detail = (
+        'give the sizes of at least two groups, above 0, such as {"north": 500, "south": 300}: leave a '
+        "group out that is not part of the population"
+    )
+    try:
+        value = parse_json(text.encode(), max_bytes=_MAX_CONTRAST, decimals=True)
+        sizes = {name: _exact(size, "group_sizes") for name, size in value.items()}
+    except (InvalidInput, AttributeError, UnicodeEncodeError):
+        raise InvalidInput(Problem.FIELD_TYPE, detail, "group_sizes") from None
+    if len(sizes) < 2 or min(sizes.values()) <= 0:
+        raise InvalidInput(Problem.FIELD_TYPE, detail, "group_sizes")
+    return sizes
 
 
 def _coefficients(value: Any, field: str) -> Coefficients:

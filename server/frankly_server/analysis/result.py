@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from frankly_analyst.request import SHARES
-from frankly_design.estimate.denial import denied
 from frankly_design.kinds.parts import counted_blocks
 from frankly_design.numeric import rational
 from frankly_protocol import __version__
@@ -29,17 +28,19 @@ from frankly_server.analysis.groups import Group, groups_of
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.pooling import BETA, pool
+from frankly_server.analysis.populations import populations, require_groups
 from frankly_server.analysis.random_answers import Results, correct, require_stated, results_of
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.rows import (
-    NO_PRODUCTS,
-    UNKNOWN,
+    add_denied,
     part_targets,
+    status_of,
     table_json,
     target_places,
+    without_rows,
 )
 from frankly_server.analysis.sources import sources_json
-from frankly_server.analysis.tables import Table, blocks_of, cell_weights, is_share, tables
+from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
 from frankly_server.store import Layout
 
 NOTES = ("Shares are those of the people who reported; nothing corrects for those who did not.",)
@@ -60,6 +61,7 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
     require_stated(documents, request)
     requested = tables(documents, request)
     by_table = [(table, groups_of(table, request)) for table in requested]
+    of_population = require_groups(requested, request)
     groups = [(table, group) for table, of_table in by_table for group in of_table]
     # Checked before the estimates are computed, which could take long.
     if len(groups) > _MAX_TABLES:
@@ -90,7 +92,7 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
         ],
         "arms": arms_json(documents),
         "sources": sources_json(documents, request),
-        "questions": [question for question, _ in answered],
+        "questions": _questions(by_table, answered, request),
         "comparisons": comparisons(
             [(*pair, sample) for pair, (_, sample) in zip(groups, answered, strict=True)], request
         ),
@@ -98,7 +100,7 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
         if request.completion
         else [],
         "beta": str(BETA),
-        "notes": [*NOTES, *([READ] if any(map(_is_read, requested)) else [])],
+        "notes": [*NOTES, *of_population, *([READ] if any(map(_is_read, requested)) else [])],
         "inputs": {
             "code": __version__,
             "request": request_json,
@@ -106,6 +108,20 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
             "documents": list({one.document.digest: one.to_json() for one in documents}.values()),
         },
     }
+
+
+def _questions(
+    by_table: Sequence[tuple[Table, Sequence[Group]]],
+    answered: Sequence[tuple[dict[str, Any], Sample | None]],
+    request: Request,
+) -> list[dict[str, Any]]:
+    """Return the estimates of each table's groups, followed by those of the population they are of."""
+    questions, left = [], iter(answered)
+    for table, of_table in by_table:
+        estimated = [(group, *next(left)) for group in of_table]
+        questions += [question for _, question, _ in estimated]
+        questions += populations(table, estimated, request)
+    return questions
 
 
 def _shares_of(request: Request) -> Shares:
@@ -174,14 +190,7 @@ def _question(
     }
     # No rows at all: even their number would reveal something about fewer reports than the minimum.
     if not used or n < least:
-        return head | {
-            "status": "insufficient",
-            "rows": [],
-            "covariance": None,
-            "independence": None,
-            "random_answers": None,
-            **NO_PRODUCTS,
-        }, None
+        return head | without_rows(), None
     parts = [
         _part(
             source,
@@ -201,15 +210,13 @@ def _question(
     # Quantiles follow the targets, and are not corrected.
     for row, figure in zip(body["rows"], figures, strict=False):
         row.update(figure, flags=[*row["flags"], *figure.get("flags", ())])
-    if request.denial is not None:
-        for row, target in zip(body["rows"], table.targets, strict=False):
-            row.update(denied(row, request.denial) if is_share(table, target) else {})
+    add_denied(body["rows"], table, request.denial)
     body["random_answers"] = random_answers
     rows = {row["choice"]: row for row in body["rows"] if row["estimate"] is not None}
     spans = {t.id: place for t, place in zip(table.targets, places, strict=True)}
     keys_of_parts = [_slot(source, request) for source, _ in used]
     sample = Sample("", group.name, parts, keys_of_parts, pooled, rows, spans)
-    return head | {"status": _status(body["rows"])} | body, sample
+    return head | {"status": status_of(body["rows"])} | body, sample
 
 
 def _arms_of(sources: Sequence[Received]) -> dict[str, list[str]]:
@@ -227,12 +234,6 @@ def _text(table: Table, group: Group) -> dict[str, str]:
         return table.text
     own = {**document.open_questions, **document.questions}
     return replace(table, questions=tuple(own[q.id] for q in table.questions)).text
-
-
-def _status(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return ok, or not_identifiable if no row has a figure because none can be estimated."""
-    is_lost = all(row["estimate"] is None and UNKNOWN in row["flags"] for row in rows)
-    return UNKNOWN if is_lost else "ok"
 
 
 def _keys(source: Received, table: Table, group: Group) -> list[Key]:

@@ -11,6 +11,7 @@ import numpy as np
 from frankly_analyst.plots import NUMBER
 from frankly_analyst.rows import Estimate
 from frankly_design.estimate.chernoff import Ends
+from frankly_design.estimate.denial import denied
 from frankly_design.estimate.figures import sampling_factors
 from frankly_design.estimate.flags import row_flags
 from frankly_design.estimate.margins import DEFAULT, normal_quantile
@@ -25,7 +26,7 @@ from frankly_server.analysis.independence import independence
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.pooling import Pooled
 from frankly_server.analysis.request import Request
-from frankly_server.analysis.tables import Table, Target
+from frankly_server.analysis.tables import Table, Target, is_share
 from frankly_server.surveys.devices import is_unstated
 
 _EMPTY: Final[dict[str, Any]] = dict.fromkeys(column.name for column in fields(Estimate))
@@ -51,6 +52,29 @@ UNKNOWN: Final = "not_identifiable"
 NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
     ("projected", "projected_interval", "mle", "mle_interval", "mle_gap", "fit_p")
 )
+
+
+def add_denied(rows: Sequence[dict[str, Any]], table: Table, denial: float | None) -> None:
+    """Add the columns about denial to the rows of shares, unless it is None."""
+    # Quantiles follow the targets, and are no shares.
+    for row, target in zip(rows, table.targets, strict=False):
+        if denial is not None and is_share(table, target):
+            row.update(denied(row, denial))
+
+
+def without_rows() -> dict[str, Any]:
+    """Return the JSON of a table that has too few reports.
+
+    It has no rows at all: even their number would reveal something about fewer reports than the minimum.
+    """
+    none = dict.fromkeys(("covariance", "independence", "random_answers"))
+    return {"status": "insufficient", "rows": [], **none, **NO_PRODUCTS}
+
+
+def status_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return ok, or not_identifiable if no row has a figure because none can be estimated."""
+    is_lost = all(row["estimate"] is None and UNKNOWN in row["flags"] for row in rows)
+    return UNKNOWN if is_lost else "ok"
 
 
 def table_json(

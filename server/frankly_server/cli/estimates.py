@@ -49,7 +49,8 @@ def request_options(command: Command) -> Command:
             settings = {"type": click.Choice(choices)}
         description = item.metadata["description"]
         if name != "targets":
-            option = click.option(f"--{name}", default=item.default, help=description, **settings)
+            flag = f"--{name.replace('_', '-')}"
+            option = click.option(flag, default=item.default, help=description, **settings)
             command = option(command)
     return command
 

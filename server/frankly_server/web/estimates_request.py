@@ -60,4 +60,7 @@ _READERS: Final[Mapping[Any, Callable[[str, str], Any]]] = {
     int: reading.whole,
     Any: _targets,
 }
-_READERS_BY_NAME: Final[Mapping[str, Callable[[str, str], Any]]] = {"denial": reading.denial}
+_READERS_BY_NAME: Final[Mapping[str, Callable[[str, str], Any]]] = {
+    "denial": reading.denial,
+    "equivalence": reading.positive,
+}

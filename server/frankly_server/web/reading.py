@@ -15,7 +15,7 @@ TEXT = "text/plain"
 BYTES = "application/octet-stream"
 BATCH_JSON = "application/vnd.frankly.batch+json"
 MAX_QUERY_BYTES = 2048
-MAX_QUERY_FIELDS = 16
+MAX_QUERY_FIELDS = 32
 
 
 def content_type(accepted: Collection[str]) -> str:
@@ -136,6 +136,15 @@ def level(text: str, name: str) -> float:
             Problem.CONFIDENCE_RANGE,
             "the level is a share strictly between 0 and 1: for 95% use 0.95",
             name,
+        )
+    return float(text)
+
+
+def positive(text: str, name: str) -> float:
+    """Return a positive decimal. Raises InvalidInput(field_type)."""
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,12})?", text) or float(text) == 0:
+        raise InvalidInput(
+            Problem.FIELD_TYPE, "a decimal above 0: for 5 points of a share use 0.05", name
         )
     return float(text)
 

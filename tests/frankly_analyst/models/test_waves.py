@@ -129,3 +129,13 @@ def test_reports_that_are_all_equal_do_not_take_all_the_weight() -> None:
     assert np.isfinite(found.rows[0].change)
     assert "Yes, wave 1 to 2" in str(found)
     assert "<td>1 to 2</td>" in found._repr_html_()
+
+
+def test_a_population_of_groups_is_not_counted_beside_its_groups() -> None:
+    """Its reports are those of the groups, which would count twice."""
+    waves = panel(0.6)
+    with_population = [
+        wave(*one.rows, row(0.9, 0.01, "weighted=g"), row(0.9, 0.01, "weighted=g week=2026-W18"))
+        for one in waves
+    ]
+    assert tuple(changes(with_population, 0.6)) == tuple(changes(waves, 0.6))

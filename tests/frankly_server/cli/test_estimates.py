@@ -68,3 +68,35 @@ def test_simultaneous_margins_by_either_name(counted: Frankly) -> None:
         counted("estimates", "habits", *options, "--result").out for options in spellings
     ]
     assert other_outputs == [first_output, first_output]
+
+
+def test_a_population_of_groups_is_shown_with_what_it_is(counted: Frankly) -> None:
+    sizes = ("--by", "region", "--group-sizes", '{"north": 500, "south": 300}')
+    found = counted("estimates", "habits", *sizes)
+    assert found.code == 0
+    # Everybody is from the north, so the population has no estimates yet.
+    assert (
+        "smokes (weighted=region): not enough reports for an estimate, 10 more needed." in found.out
+    )
+    assert (
+        "weighted=region is the population of these groups: north 62.5%, south 37.5%." in found.out
+    )
+    without = counted("estimates", "habits", "--group-sizes", '{"north": 1, "south": 1}', "--json")
+    assert (without.code, without.problem["code"], without.problem["field"]) == (
+        3,
+        "unsupported",
+        "group_sizes",
+    )
+
+
+def test_equivalence_needs_a_comparison(counted: Frankly) -> None:
+    alone = counted("estimates", "habits", "--equivalence", "0.1", "--json")
+    assert (alone.code, alone.problem["code"], alone.problem["field"]) == (
+        3,
+        "unsupported",
+        "equivalence",
+    )
+    found = counted(
+        "estimates", "habits", "--by", "version", "--compare", "all", "--equivalence", "0.1"
+    )
+    assert "regards differences up to 0.1 as none" in found.out

@@ -450,3 +450,25 @@ def test_only_an_admin_sees_that_somebody_has_answered(answered: Office) -> None
     then = texts("")
     assert [role for role in clients if then[role] != overview[role]] == ["admin"]
     assert ("200 to 499" in intake["admin"], "500 to 999" in later["admin"]) == (True, True)
+
+
+def test_a_population_of_groups_can_be_asked_for_by_address(
+    answered: Office, analyst: FlaskClient
+) -> None:
+    """The form has no field for sizes, but links keep them, and the page shows their rows."""
+    sizes = "by=region&group_sizes=%7B%22north%22%3A1%2C%22south%22%3A3%7D"
+    answer = page(answered, analyst, f"?{sizes}")
+    assert answer.status_code == 200
+    assert "weighted region" in answer.text
+    rows = [
+        row
+        for one in answered.services.analysis.estimates(
+            answered.survey, by="region", group_sizes='{"north": 1, "south": 3}'
+        )["questions"]
+        for row in one["rows"]
+    ]
+    found = sorted(row[2] for row in cells(answer.text))
+    assert found == sorted(shown(row["estimate"]) for row in rows)
+    assert "group_sizes=" in answer.text.partition("<h3>The same from a program</h3>")[2]
+    bad = page(answered, analyst, "?by=region&group_sizes=%7B%7D")
+    assert bad.status_code == 422
