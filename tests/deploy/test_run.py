@@ -122,6 +122,7 @@ def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
         "r-cran-broom",
         "r-cran-httr2",
         "r-cran-jsonlite",
+        "r-cran-knitr",
         "r-cran-mass",
         "r-cran-survey",
         "r-cran-testthat",

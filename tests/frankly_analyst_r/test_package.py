@@ -1,31 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """R package: R CMD check is clean, and the package's tests pass against a real server."""
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.frankly_analyst.desk import filled, serving
+from tests.frankly_analyst_r.commands import r
 from tests.frankly_analyst_r.site import PACKAGE
 
 pytestmark = pytest.mark.full_only
-
-
-def r(*arguments: str, cwd: Path, **environment: str) -> str:
-    """Run an R command and return its output; if the command fails, fail the test with the output."""
-    done = subprocess.run(
-        arguments, cwd=cwd, check=False, capture_output=True, text=True, timeout=600,
-        env=os.environ | {
-            "LC_ALL": "C.UTF-8", "R_LIBS_USER": str(cwd / "library"),
-            "R_PROFILE_USER": str(cwd / "profile"),
-        } | environment,
-    )  # fmt: skip
-    printed = done.stdout + done.stderr
-    assert done.returncode == 0, printed[-6000:]
-    return printed
 
 
 def test_r_cmd_check_is_clean_with_tests_against_a_server(tmp_path: Path) -> None:

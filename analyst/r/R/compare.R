@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Differences between groups, with margins, tests and effect sizes, from the server.
 
-compare <- function(estimates, reference = "first", by = NULL) {
+compare <- function(estimates, reference = "first", by = NULL, equivalence = NULL) {
   .is_estimates(estimates)
   if (is.null(estimates$server)) {
     .invalid("these estimates did not come from a server", "compare", code = "unsupported")
   }
   request <- estimates$request
   request$compare <- reference
+  request["equivalence"] <- list(equivalence)
   request$completion <- FALSE
+  # Comparisons are of groups, never of their population.
+  request["group_sizes"] <- list(NULL)
   if (!is.null(by)) request$by <- by
   body <- .ask(
     estimates$server, "GET", .path(estimates$survey, "estimates"), query = .query(request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Released counts of noisy symbols by stratum (spec 8.11), and the decoded scores of symbols.
+# Released counts of noisy symbols by stratum (spec 8.11).
 
 counts <- function(server, survey, by = NULL, questions = NULL, since = NULL, until = NULL,
                    language = NULL) {
@@ -19,39 +19,44 @@ counts <- function(server, survey, by = NULL, questions = NULL, since = NULL, un
   structure(
     list(
       survey = body$survey, title = .localised(body$title, language, body$languages), n = body$n,
-      by = by, parts = lapply(body$parts, .part, by = by, levels = levels), body = body
+      by = by, parts = lapply(body$parts, .part, by = by, levels = levels), body = body,
+      language = language
     ),
     class = "frankly_counts"
   )
 }
 
 # law: P(symbol | joint answer), up to a factor for each symbol if `kind` is "sets". decoder: score of each symbol
-# for each joint answer. counts: strata x symbols. of: for each question, a matrix of 0 and 1,
-# choices x joint answers.
+# for each joint answer. counts: strata x symbols; rest: the same for the reports in no stratum, at most one row.
+# symbols: their numbers, or sets as bit masks. of: for each question, a matrix of 0 and 1, choices x joint answers.
 .part <- function(value, by, levels) {
   choices <- lapply(value$questions, function(question) {
     vapply(question$choices, function(choice) as.character(choice$id), "")
   })
   names(choices) <- vapply(value$questions, function(question) question$id, "")
-  strata <- .strata(value$strata, by, levels)
-  tables <- if (value$kind == "sets") .sets(value) else .tables(value)
+  # Counted like one more stratum, so that both have the same columns.
+  counted <- c(value$strata, if (!is.null(value$rest)) list(value$rest))
+  tables <- if (value$kind == "sets") .sets(value, counted) else .tables(value, counted)
+  inside <- seq_along(counted) <= length(value$strata)
+  tables$rest <- tables$counts[!inside, , drop = FALSE]
+  tables$counts <- tables$counts[inside, , drop = FALSE]
   c(
     list(
-      document = value$document, version = value$version, kind = value$kind, n = value$n,
-      minimum = value$minimum, choices = choices, of = .indicators(choices), strata = strata,
-      withheld = value$withheld, without_stratum = value$without_stratum
+      document = value$document, version = value$version, arm = value$arm, kind = value$kind,
+      n = value$n, minimum = value$minimum, questions = value$questions, choices = choices,
+      of = .indicators(choices), strata = .strata(value$strata, by, levels),
+      withheld = value$withheld, without_stratum = value$without_stratum,
+      marginals = .marginals(value$marginals, ncol(tables$decoder))
     ),
-    list(marginals = .marginals(value$marginals)), tables
+    tables
   )
 }
 
-# Decoders of single questions, for use if the decoders of the joint answers do not suffice.
-.marginals <- function(values) {
-  one <- Filter(function(value) length(value$questions) == 1L, values)
-  stats::setNames(
-    lapply(one, function(value) .matrix(value$decoder)),
-    vapply(one, function(value) value$questions[[1]], "")
-  )
+# Decoders of fewer questions, for use if the decoders of the joint answers do not suffice.
+.marginals <- function(values, symbols) {
+  lapply(values, function(value) {
+    list(questions = unlist(value$questions), decoder = .matrix(value$decoder, symbols))
+  })
 }
 
 .strata <- function(strata, by, levels) {
@@ -64,30 +69,31 @@ counts <- function(server, survey, by = NULL, questions = NULL, since = NULL, un
   data.frame(columns, n = n, check.names = FALSE)
 }
 
-.tables <- function(value) {
-  law <- lapply(value$factors, function(one) .matrix(one$weights) / one$denominator)
-  decoder <- lapply(value$factors, function(one) .matrix(one$decoder))
-  counted <- .matrix(lapply(value$strata, `[[`, "counts"))
+.tables <- function(value, counted) {
+  laws <- lapply(value$factors, function(one) .matrix(one$weights) / one$denominator)
+  law <- Reduce(kronecker, laws)
+  decoder <- Map(function(one, own) .matrix(one$decoder, ncol(own)), value$factors, laws)
+  counts <- lapply(counted, `[[`, "counts")
   list(
-    law = Reduce(kronecker, law), decoder = Reduce(kronecker, decoder),
-    counts = if (length(value$strata)) counted else matrix(0, 0, ncol(Reduce(kronecker, law)))
+    law = law, decoder = Reduce(kronecker, decoder), symbols = seq_len(ncol(law)) - 1,
+    counts = if (length(counts)) .matrix(counts) else matrix(0, 0, ncol(law))
   )
 }
 
 # Symbols are the reported sets. A set's probability is larger by a fixed ratio if it contains the
 # truth.
-.sets <- function(value) {
+.sets <- function(value, counted) {
   one <- value$factors[[1]]
-  decoder <- .matrix(one$decoder)
-  size <- ncol(decoder) - 1L
-  none <- length(value$factors) > 1L || any(vapply(value$strata, function(s) is.null(s$masks), NA))
+  size <- length(one$decoder)
+  decoder <- .matrix(one$decoder, size + 1L)
+  none <- length(value$factors) > 1L || any(vapply(counted, function(s) is.null(s$masks), NA))
   if (none) {
-    return(list(law = NULL, decoder = NULL, counts = matrix(0, length(value$strata), 0)))
+    return(list(law = NULL, decoder = NULL, symbols = numeric(), counts = matrix(0, length(counted), 0)))
   }
-  pairs <- lapply(value$strata, function(stratum) .matrix(stratum$masks))
-  masks <- sort(unique(unlist(lapply(pairs, function(pair) pair[, 1]))))
+  pairs <- lapply(counted, function(stratum) .matrix(stratum$masks))
+  masks <- as.numeric(sort(unique(unlist(lapply(pairs, function(pair) pair[, 1])))))
   members <- outer(0:(size - 1), masks, function(x, mask) floor(mask / 2^x) %% 2)
-  counted <- t(vapply(pairs, function(pair) {
+  counts <- t(vapply(pairs, function(pair) {
     at <- match(masks, pair[, 1])
     ifelse(is.na(at), 0, pair[at, 2])
   }, numeric(length(masks))))
@@ -95,18 +101,17 @@ counts <- function(server, survey, by = NULL, questions = NULL, since = NULL, un
   outside <- one$outside[[1]] / one$outside[[2]]
   ratio <- inside * (1 - outside) / (outside * (1 - inside))
   if (identical(one$name, "subset")) {
-    held <- sum(members[, 1])
+    held <- if (length(masks)) sum(members[, 1]) else 1
     ratio <- inside / (1 - inside) * (size - held) / held
   }
   list(
     law = 1 + (ratio - 1) * members, decoder = decoder[, 1] + decoder[, -1] %*% members,
-    counts = matrix(counted, length(pairs))
+    symbols = masks, counts = matrix(counts, length(pairs))
   )
 }
 
-# A matrix of rows; a row that is null (its share cannot be estimated) is NA.
-.matrix <- function(rows) {
-  width <- max(0L, lengths(rows))
+# A matrix of rows; a row that is null (its share cannot be estimated) is NA, and all of them may be.
+.matrix <- function(rows, width = max(0L, lengths(rows))) {
   values <- vapply(rows, function(row) {
     if (is.null(row)) rep(NA_real_, width) else as.numeric(unlist(row))
   }, numeric(width))
@@ -124,73 +129,71 @@ counts <- function(server, survey, by = NULL, questions = NULL, since = NULL, un
   stats::setNames(at, names(choices))
 }
 
-# The smallest part of each document that contains a question.
-.parts_of <- function(x, question) {
+# The smallest part of each document and arm that contains these questions.
+.parts_of <- function(x, questions, field = "question") {
   if (!inherits(x, "frankly_counts")) {
     .invalid("must be counts: counts(server, survey)", "counts", code = "field_type")
   }
-  .is_text(question, "question")
-  found <- Filter(function(part) question %in% names(part$choices), x$parts)
-  if (!length(found)) .invalid("no part contains this question", "question")
-  documents <- vapply(found, `[[`, "", "document")
-  found <- lapply(split(found, factor(documents, unique(documents))), function(parts) {
+  if (!is.character(questions) || !length(questions) || anyNA(questions) || anyDuplicated(questions)) {
+    .invalid("must be ids of questions, each once", field, code = "field_type")
+  }
+  found <- Filter(function(part) all(questions %in% names(part$choices)), x$parts)
+  if (!length(found)) .invalid("no part contains this, or all of these", field)
+  sources <- vapply(found, function(part) paste(part$document, part$arm), "")
+  found <- lapply(split(found, factor(sources, unique(sources))), function(parts) {
     parts[[which.min(vapply(parts, function(part) length(part$choices), 1L))]]
   })
   if (any(vapply(found, function(part) is.null(part$decoder), NA))) {
-    .invalid("the sets of this question are too large to be counted", "question", "unsupported")
+    .invalid("the sets of this question are too large to be counted one by one", field, "unsupported")
   }
   same <- vapply(found, function(part) {
-    identical(part$choices[[question]], found[[1]]$choices[[question]])
+    identical(part$choices[questions], found[[1]]$choices[questions])
   }, NA)
-  if (!all(same)) .invalid("its choices differ between versions", "question", "unsupported")
+  if (!all(same)) .invalid("its choices differ between versions or arms", field, "unsupported")
   unname(found)
 }
 
-# Scores of the choices of a question, choices x symbols; NA for a choice whose share cannot be estimated.
-.scores_of <- function(part, question) {
-  cells <- part$of[[question]]
-  if (!is.null(part$marginals[[question]])) {
-    scores <- part$marginals[[question]]
-    rownames(scores) <- part$choices[[question]]
-    return(scores)
+# Scores of the choices of a question, or of the cells of a table of several, x symbols; NA for a share that cannot
+# be estimated. Cells are row-major in the order of the questions.
+.scores_of <- function(part, questions) {
+  cells <- .cells(part, questions)
+  for (marginal in part$marginals) {
+    if (setequal(marginal$questions, questions)) {
+      key <- function(rows) apply(rows, 1, paste, collapse = "")
+      order <- match(key(cells), key(.cells(part, marginal$questions)))
+      return(marginal$decoder[order, , drop = FALSE])
+    }
   }
-  unknown <- is.na(part$decoder[, 1])
-  known <- part$decoder
-  known[unknown, ] <- 0
-  scores <- cells %*% known
-  scores[cells %*% unknown > 0, ] <- NA
-  rownames(scores) <- part$choices[[question]]
-  scores
+  .weighted_rows(cells, part$decoder)
 }
 
-# One row for each stratum and symbol, or with `expand` for each report, with one column of scores for each choice.
-decoded <- function(counts, question, expand = FALSE) {
-  rows <- lapply(.parts_of(counts, question), function(part) {
-    scores <- .scores_of(part, question)
-    at <- which(part$counts > 0, arr.ind = TRUE)
-    at <- at[order(at[, 1], at[, 2]), , drop = FALSE]
-    data.frame(
-      version = rep(part$version, nrow(at)),
-      part$strata[at[, 1], counts$by, drop = FALSE], symbol = at[, 2] - 1L,
-      t(scores)[at[, 2], , drop = FALSE], count = part$counts[at], check.names = FALSE,
-      row.names = NULL
-    )
-  })
-  frame <- do.call(rbind, rows)
-  if (!isTRUE(expand)) return(frame)
-  expanded <- frame[rep(seq_len(nrow(frame)), frame$count), names(frame) != "count", drop = FALSE]
-  row.names(expanded) <- NULL
-  expanded
+# Cells x joint answers, 0 and 1.
+.cells <- function(part, questions) {
+  Reduce(function(a, b) {
+    a[rep(seq_len(nrow(a)), each = nrow(b)), , drop = FALSE] *
+      b[rep(seq_len(nrow(b)), nrow(a)), , drop = FALSE]
+  }, part$of[questions])
+}
+
+# Weighted sums of rows of scores; NA if a row with a weight is NA, or if no row has a weight.
+.weighted_rows <- function(weights, rows) {
+  unknown <- rowSums(is.na(rows)) > 0
+  rows[unknown, ] <- 0
+  sums <- weights %*% rows
+  used <- weights != 0
+  sums[used %*% unknown > 0 | rowSums(used) == 0, ] <- NA
+  sums
 }
 
 as.data.frame.frankly_counts <- function(x, row.names = NULL, optional = FALSE, ...) {
+  arms <- .has_arms(x$parts)
   rows <- lapply(x$parts, function(part) {
     at <- expand.grid(symbol = seq_len(ncol(part$counts)), stratum = seq_len(nrow(part$counts)))
     data.frame(
-      version = rep(part$version, nrow(at)),
+      .source(part, arms, nrow(at)),
       questions = rep(paste(names(part$choices), collapse = " \u00d7 "), nrow(at)),
       part$strata[at$stratum, x$by, drop = FALSE], n = part$strata$n[at$stratum],
-      symbol = at$symbol - 1L, count = part$counts[cbind(at$stratum, at$symbol)],
+      symbol = part$symbols[at$symbol], count = part$counts[cbind(at$stratum, at$symbol)],
       check.names = FALSE, row.names = NULL, stringsAsFactors = FALSE
     )
   })
@@ -199,13 +202,21 @@ as.data.frame.frankly_counts <- function(x, row.names = NULL, optional = FALSE, 
   frame
 }
 
+.has_arms <- function(parts) !all(vapply(parts, function(part) is.null(part$arm), NA))
+
+# Columns of the document that a part is from; a version of a survey with arms may have none.
+.source <- function(part, arms, rows) {
+  arm <- if (is.null(part$arm)) NA_character_ else part$arm
+  c(list(version = rep(part$version, rows)), if (arms) list(arm = rep(arm, rows)))
+}
+
 print.frankly_counts <- function(x, ...) {
   by <- if (length(x$by)) paste(" by", paste(x$by, collapse = ", ")) else ""
   cat(sprintf("%s: noisy counts of %s reports%s\n", x$title, format(x$n), by))
   for (part in x$parts) {
     cat(sprintf(
-      "  %s (version %s): %d strata, n %s\n", paste(names(part$choices), collapse = " x "),
-      format(part$version), nrow(part$strata), format(sum(part$strata$n))
+      "  %s (version %s%s): %d strata, n %s\n", paste(names(part$choices), collapse = " x "),
+      format(part$version), if (is.null(part$arm)) "" else paste(", arm", part$arm), nrow(part$strata), format(sum(part$strata$n))
     ))
     if (part$withheld$strata > 0) {
       cat(sprintf(

@@ -5,14 +5,16 @@
 estimates <- function(server, survey, targets = "wanted", by = NULL, method = NULL, level = 0.95,
                       census = FALSE, population = NULL, simultaneous = FALSE, percent = NULL,
                       quantiles = NULL, weights = "respondents", since = NULL, until = NULL,
-                      compare = NULL, random = NULL, completion = FALSE, denial = NULL,
-                      language = NULL) {
+                      compare = NULL, equivalence = NULL, group_sizes = NULL, random = NULL,
+                      completion = FALSE, denial = NULL, language = NULL) {
   survey <- .survey_id(server, survey)
   request <- list(
     targets = targets, by = by, method = method, level = level, census = census,
     population = population, simultaneous = simultaneous, percent = percent,
     quantiles = quantiles, weights = weights, since = since, until = until,
     compare = if (is.list(compare)) unlist(compare) else compare,
+    equivalence = equivalence,
+    group_sizes = if (is.list(group_sizes)) unlist(group_sizes) else group_sizes,
     random = random, completion = completion, denial = denial
   )
   body <- .ask(server, "GET", .path(survey, "estimates"), query = .query(request))
@@ -53,7 +55,7 @@ estimates <- function(server, survey, targets = "wanted", by = NULL, method = NU
 
 .as_text <- function(name, value) {
   if (name == "targets") return(.targets(value))
-  if (name == "compare" && !is.null(names(value))) return(.targets(as.list(value)))
+  if (name %in% c("compare", "group_sizes") && !is.null(names(value))) return(.targets(as.list(value)))
   if (name == "random" && is.list(value)) return(.targets(value))
   if (name == "quantiles") return(paste(format(value, trim = TRUE, drop0trailing = TRUE), collapse = ","))
   if (length(value) != 1L || is.na(value)) .invalid("must be one value", name, code = "field_type")
@@ -112,6 +114,7 @@ ratio <- function(estimates, question, of, over, by = "", label = NULL) {
   request$targets <- targets
   request["percent"] <- list(percent)
   request["compare"] <- list(NULL)
+  request["equivalence"] <- list(NULL)
   request$completion <- FALSE
   if (!identical(targets, "scales")) request["quantiles"] <- list(NULL)
   body <- .ask(x$server, "GET", .path(x$survey, "estimates"), query = .query(request))

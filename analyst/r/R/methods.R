@@ -23,7 +23,8 @@ vcov.frankly_estimates <- function(object, ...) {
   terms <- .terms(object$rows)
   matrix <- matrix(NA_real_, length(terms), length(terms), dimnames = list(terms, terms))
   by <- object$rows$by
-  time <- grepl("(^| )(version|day|week|month)=", by)
+  # A population consists of the reports of its groups.
+  time <- grepl("(^| )(version|day|week|month|weighted)=", by)
   matrix[outer(by, by, "!=") & !outer(time, time, "|")] <- 0
   diag(matrix) <- object$rows$se^2
   for (question in object$body$questions) {

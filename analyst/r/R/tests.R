@@ -43,6 +43,8 @@ homogeneity <- function(estimates, question) {
   .is_estimates(estimates)
   .is_text(question, "question")
   rows <- estimates$rows[estimates$rows$question == question, ]
+  # A population consists of the reports of its groups, so it is no further group.
+  rows <- rows[!grepl("(^| )weighted=", rows$by), ]
   groups <- unique(rows$by)
   if (length(groups) < 2L) .invalid("needs estimates of two groups: estimates(by = )", "estimates")
   matrix <- vcov(estimates)

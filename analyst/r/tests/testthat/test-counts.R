@@ -12,7 +12,13 @@ test_that("scores are unbiased for every answer, for a table and for a product o
     truth <- expand.grid(drinks = 1:3, smokes = 1:2)[[name]]
     expect_equal(law %*% t(scores), 1 * outer(truth, seq_len(nrow(scores)), "=="), tolerance = 1e-12)
   }
-  expect_identical(dim(decoded(x, "drinks")), c(6L, 7L))
+  table <- decoded(x, c("drinks", "smokes"))
+  for (name in names(table)[startsWith(names(table), "drinks_")]) {
+    is_true <- apply(expand.grid(drinks = c("never", "weekly", "daily"), smokes = c("no", "yes")), 1, function(truth) {
+      name %in% paste0("drinks_", truth[["drinks"]], c("", paste0("_smokes_", truth[["smokes"]])))
+    })
+    expect_equal(drop(law %*% table[[name]]), 1 * is_true, tolerance = 1e-12, info = name)
+  }
 })
 
 test_that("a share that cannot be estimated is NA", {
@@ -43,7 +49,7 @@ test_that("sets are symbols with the scores and the law of the mechanism", {
   member <- outer(0:2, 0:7, function(x, mask) floor(mask / 2^x) %% 2)
   pairs <- member %*% (masks[, 2] * t(member))
   x <- unary(pairs, masks)
-  scores <- as.matrix(decoded(x, "likes")[c("a", "b", "c")])
+  scores <- as.matrix(decoded(x, "likes")[c("likes_a", "likes_b", "likes_c")])
   law <- sapply(1:3, function(truth) {
     chance <- ifelse(1:3 == truth, 3 / 4, 1 / 4)
     apply(ifelse(member == 1, chance, 1 - chance), 2, prod)
@@ -58,18 +64,18 @@ test_that("the package survey gives the same shares and errors on expanded score
   skip_if_not_installed("survey")
   x <- two_groups()
   plain <- survey::svydesign(ids = ~1, weights = ~1, data = decoded(x, "smokes", expand = TRUE))
-  mean <- survey::svymean(~ no + yes, plain)
-  expect_equal(coef(mean), coef(poststratify(x, "smokes")), tolerance = 1e-10)
+  mean <- survey::svymean(~ smokes_no + smokes_yes, plain)
+  expect_equal(unname(coef(mean)), unname(coef(poststratify(x, "smokes"))), tolerance = 1e-10)
   expect_equal(unclass(vcov(mean)), vcov(poststratify(x, "smokes")), tolerance = 1e-10, ignore_attr = TRUE)
   population <- data.frame(sex = c("f", "m"), N = c(1000, 2000))
   weighted <- poststratify(x, "smokes", population)
   post <- survey::postStratify(plain, ~sex, data.frame(sex = c("f", "m"), Freq = c(1000, 2000)))
-  mean <- survey::svymean(~ no + yes, post)
-  expect_equal(coef(mean), coef(weighted), tolerance = 1e-10)
+  mean <- survey::svymean(~ smokes_no + smokes_yes, post)
+  expect_equal(unname(coef(mean)), unname(coef(weighted)), tolerance = 1e-10)
   expect_equal(unclass(vcov(mean)), vcov(weighted), tolerance = 1e-10, ignore_attr = TRUE)
   expect_equal(unname(survey::SE(weighted)), unname(sqrt(diag(vcov(weighted)))))
   raked <- survey::rake(plain, list(~sex), list(data.frame(sex = c("f", "m"), Freq = c(1000, 2000))))
-  expect_equal(coef(survey::svymean(~ no + yes, raked)), coef(weighted), tolerance = 1e-6)
+  expect_equal(unname(coef(survey::svymean(~ smokes_no + smokes_yes, raked))), unname(coef(weighted)), tolerance = 1e-6)
 })
 
 test_that("groups, calibration and linear models of scores are right in survey", {
@@ -77,32 +83,32 @@ test_that("groups, calibration and linear models of scores are right in survey",
   x <- two_groups()
   scores <- decoded(x, "smokes", expand = TRUE)
   plain <- survey::svydesign(ids = ~1, weights = ~1, data = scores)
-  groups <- survey::svyby(~yes, ~sex, plain, survey::svymean)
+  groups <- survey::svyby(~smokes_yes, ~sex, plain, survey::svymean)
   share <- c(200 / 500, 210 / 400) * 2 - 0.5
   # The scores differ by 2, so the variance of a mean is 4 times the variance of the share of
   # symbols.
   error <- sqrt(4 * c(0.4 * 0.6 / 500, 0.525 * 0.475 / 400))
   expect_equal(unname(coef(groups)), share, tolerance = 1e-10)
   expect_equal(unname(survey::SE(groups)), error, tolerance = 1e-3)
-  linear <- survey::svyglm(yes ~ sex, plain)
+  linear <- survey::svyglm(smokes_yes ~ sex, plain)
   expect_equal(unname(coef(linear)), c(share[1], diff(share)), tolerance = 1e-10)
   expect_equal(unname(survey::SE(linear)), c(error[1], sqrt(sum(error^2))), tolerance = 1e-3)
   totals <- c("(Intercept)" = 3000, sexm = 2000)
-  calibrated <- survey::svymean(~yes, survey::calibrate(plain, ~sex, totals))
+  calibrated <- survey::svymean(~smokes_yes, survey::calibrate(plain, ~sex, totals))
   weighted <- poststratify(x, "smokes", data.frame(sex = c("f", "m"), N = c(1000, 2000)))
-  expect_equal(coef(calibrated)[["yes"]], coef(weighted)[["yes"]], tolerance = 1e-8)
+  expect_equal(coef(calibrated)[["smokes_yes"]], coef(weighted)[["yes"]], tolerance = 1e-8)
   expect_equal(survey::SE(calibrated)[[1]], sqrt(vcov(weighted)["yes", "yes"]), tolerance = 1e-8)
   raked <- survey::rake(plain, list(~sex), list(data.frame(sex = c("f", "m"), Freq = c(1000, 2000))))
-  expect_equal(survey::SE(survey::svymean(~yes, raked))[[1]], sqrt(vcov(weighted)["yes", "yes"]), tolerance = 1e-6)
+  expect_equal(survey::SE(survey::svymean(~smokes_yes, raked))[[1]], sqrt(vcov(weighted)["yes", "yes"]), tolerance = 1e-6)
 })
 
 test_that("without expanding, survey gives the same shares but wrong errors", {
   skip_if_not_installed("survey")
   x <- two_groups()
   rows <- survey::svydesign(ids = ~1, weights = ~count, data = decoded(x, "smokes"))
-  mean <- survey::svymean(~ no + yes, rows)
-  expect_equal(coef(mean), coef(poststratify(x, "smokes")), tolerance = 1e-10)
-  expect_gt(survey::SE(mean)[["yes"]], 5 * sqrt(vcov(poststratify(x, "smokes"))["yes", "yes"]))
+  mean <- survey::svymean(~ smokes_no + smokes_yes, rows)
+  expect_equal(unname(coef(mean)), unname(coef(poststratify(x, "smokes"))), tolerance = 1e-10)
+  expect_gt(survey::SE(mean)[["smokes_yes"]], 5 * sqrt(vcov(poststratify(x, "smokes"))["yes", "yes"]))
 })
 
 test_that("versions with other mechanisms are added as scores, not as symbols", {

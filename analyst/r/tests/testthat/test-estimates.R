@@ -68,6 +68,17 @@ test_that("homogeneity of two groups is the quadratic form of their difference",
   expect_s3_class(found, "htest")
 })
 
+test_that("a population of groups is no further group, and its errors are not independent of theirs", {
+  e <- recorded_estimates("by_region")
+  population <- e
+  added <- e$rows[e$rows$by == "region=north", ]
+  added$by <- "weighted=region"
+  population$rows <- rbind(e$rows, added)
+  expect_equal(homogeneity(population, "drinks")$statistic, homogeneity(e, "drinks")$statistic)
+  names <- names(coef(population))
+  expect_true(all(is.na(vcov(population)[grep("weighted", names), grep("=north", names)])))
+})
+
 test_that("independence is the Wald statistic of a numerical gradient", {
   e <- recorded_estimates("crosstab")
   found <- independence(e)
