@@ -20,6 +20,8 @@ FOLLOWED: Final = {
     "docs/notebooks/first_estimates.md": "tests/frankly_analyst/test_notebooks.py",
     "docs/notebooks/tables_and_evidence.md": "tests/frankly_analyst/test_notebooks.py",
     "docs/notebooks/weights_and_a_model.md": "tests/frankly_analyst/test_notebooks.py",
+    "docs/notebooks/survey_packages.md": "tests/frankly_analyst/test_notebooks.py",
+    "docs/notebooks/survey_packages_r.md": "tests/frankly_analyst_r/test_notebook.py",
     "docs/notebooks/optimal_mechanisms.md": "tests/frankly_design/test_notebooks.py",
 }
 """Page → the test that follows it from its first block to its last."""
@@ -124,10 +126,15 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/counts.md", "from frankly_analyst import Analyst"): _run(
         "tests/frankly_analyst/test_counts.py"
     ),
+    ("docs/counts.md", "frankly counts table"): _made("tests/frankly_analyst/test_score_table.py"),
+    ("docs/counts.md", "version,region"): _made("tests/frankly_analyst/test_score_table.py"),
     ("docs/models.md", "import json"): _run("tests/frankly_analyst/models/test_guide.py"),
     ("docs/models.md", "smokes: 4800 reports"): _made("tests/frankly_analyst/models/test_guide.py"),
     ("docs/spec/8-estimates.md", '{"survey": "…"'): _made("tests/frankly_analyst/test_counts.py"),
     ("docs/estimates.md", "GET /v1/surveys/ID/estimates?"): _made(_HERE),
+    ("docs/estimates.md", "frankly estimates SURVEY --by"): _shown(
+        "tests/frankly_server/cli/test_estimates.py", "needs a survey with these groups"
+    ),
     ("docs/results.md", "from frankly_analyst import Analyst"): _run(_GUIDES),
     ("docs/estimates.md", "from frankly_analyst import Analyst"): _run(_GUIDES),
     ("docs/results.md", "estimates = Analyst(url, key).estimates(survey, by="): _run(_GUIDES),

@@ -12,7 +12,12 @@ from tests.frankly_analyst.desk import filled, serving
 from tools.site.notebooks import page, run
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-NOTEBOOKS: Final = ("first_estimates", "tables_and_evidence", "weights_and_a_model")
+NOTEBOOKS: Final = (
+    "first_estimates",
+    "tables_and_evidence",
+    "weights_and_a_model",
+    "survey_packages",
+)
 REPORTS: Final = 2400
 
 

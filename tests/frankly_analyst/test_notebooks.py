@@ -21,7 +21,8 @@ def test_the_notebooks_run(served: Served, tmp_path: Path) -> None:
         "FRANKLY_API_KEY": served.site.analyst_key,
         "SURVEY": served.site.survey,
     }
-    # weights_and_a_model needs public strata with enough reports, so it runs with its page, below.
+    # weights_and_a_model needs public strata with enough reports, and survey_packages the package
+    # svy, so they run with their pages, below.
     made = pages(tmp_path, environment, NOTEBOOKS[:2])
     shown, names = made["first_estimates"]
     assert names["picture"].startswith("<svg")
