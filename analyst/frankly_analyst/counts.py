@@ -132,8 +132,9 @@ class Counts:
     ) -> ScoreTable:
         """Return public answers, symbols and decoded scores with their number of reports.
 
-        The mean of a score is the estimate; any statistics package can take it from there. With
-        several questions, there are also the scores of the cells of their table.
+        The mean of a score is the unbiased share of its choice among these reports; any statistics
+        package can take it from there. With several questions, there are also the scores of the
+        cells of their table. Texts, scores and roles are those of the newest version.
 
         complete : leave out reports whose public answers are missing, for weights by these answers.
         expand : one row for each report, for packages without frequency weights.
@@ -142,8 +143,8 @@ class Counts:
         Raises InvalidRequest, naming the argument: targets_invalid, or unsupported for sets that
         are not counted one by one.
         """
-        if not questions:
-            detail = "name one or more, which are in one part of these counts"
+        if not questions or not all(isinstance(name, str) for name in questions):
+            detail = "name one or more as texts, which are in one part of these counts"
             raise InvalidRequest(detail, code="targets_invalid", field="questions")
         parts = self.by_document(*questions, documents=documents)
         choices = [
@@ -155,6 +156,7 @@ class Counts:
             raise InvalidRequest(detail, code="unsupported", field="documents")
         builder = Builder(
             self.title,
+            self.n,
             parts,
             questions,
             self.by,

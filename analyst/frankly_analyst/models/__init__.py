@@ -30,6 +30,7 @@ from frankly_analyst.models.desk import (
     weighted_shares,
 )
 from frankly_analyst.models.effects import Effect, Effects
+from frankly_analyst.models.left_out import LeftOut, LeftOutRow, left_out
 from frankly_analyst.models.model import Coefficient, Fit, Model
 from frankly_analyst.models.totals import Calibrated, calibrate, margins
 from frankly_analyst.models.weighted import Weighted, WeightedRow
@@ -42,6 +43,8 @@ __all__ = [
     "Effect",
     "Effects",
     "Fit",
+    "LeftOut",
+    "LeftOutRow",
     "Model",
     "Weighted",
     "WeightedRow",
@@ -49,6 +52,7 @@ __all__ = [
     "calibrate",
     "fit",
     "given",
+    "left_out",
     "margins",
     "poststratify",
     "rake",

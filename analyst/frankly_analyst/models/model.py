@@ -214,7 +214,8 @@ class Model:
         lines = []
         if self.fit is not None:
             fit = self.fit
-            lines = [f"deviance {fit.deviance:.4g}"]
+            # rounding: the deviance of a saturated model is 0, but for the last digits
+            lines = [f"deviance {round(fit.deviance, 9) + 0.0:.4g}"]
             if fit.p is not None:
                 lines.append(f"Pearson χ² {fit.pearson:.4g} on {fit.df} df, p {fit.p:.3g}")
             if fit.sparse:

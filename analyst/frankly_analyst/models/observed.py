@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from frankly_analyst.counted_part import SETS, CountedPart, Question
+from frankly_analyst.counted_part import SETS, CountedPart, Question, Stratum
 from frankly_analyst.counts import Counts
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.models.sample import FloatArray, Sample, Version
@@ -82,7 +82,21 @@ def _version(part: CountedPart, wanted: tuple[str, ...], by: tuple[str, ...]) ->
     n = np.array([s.n for s in part.strata], dtype=float)
     counts = np.array([s.counts for s in part.strata], dtype=float)
     decoder = _decoder(part)
-    if part.kind == SETS:
+    # All questions of the part: the likelihood of whole sets has more information than that of bits.
+    if part.kind == SETS and len(wanted) == len(names) and _counted_whole(part):
+        sets, law = _law_of_sets(part)
+        whole = Version(
+            part.document,
+            answers,
+            law,
+            decoder[:, :1] + decoder[:, 1:] @ sets.T,
+            _prior(part),
+            strata,
+            np.array([_by_set(s, sets) for s in part.strata]),
+            n,
+            arm=part.arm,
+        )
+    elif part.kind == SETS:
         law, moments = _sets(part)
         pairs = np.array([s.pairs for s in part.strata], dtype=float)
         whole = Version(
@@ -128,6 +142,34 @@ def _prior(part: CountedPart) -> FloatArray:
         counts = np.array(factor.design_prior, dtype=float)
         prior = np.kron(prior, counts / counts.sum())
     return prior
+
+
+def _counted_whole(part: CountedPart) -> bool:
+    return len(part.factors) == 1 and all(s.masks is not None for s in part.strata)
+
+
+def _law_of_sets(part: CountedPart) -> tuple[FloatArray, FloatArray]:
+    """Return every possible set as a row of bits, and its probability given the answer, shape (S, sets)."""
+    (factor,) = part.factors
+    inside, outside = float(factor.inside or 0), float(factor.outside or 0)
+    a = len(part.decoder)
+    sets = (np.arange(2**a)[:, None] >> np.arange(a) & 1).astype(float)
+    if factor.name == "subset":
+        size = round(outside * (a - 1) + inside)
+        sets = sets[sets.sum(axis=1) == size]
+        with_answer, without = math.comb(a - 1, size - 1), math.comb(a - 1, size)
+        return sets, np.where(sets.T > 0, inside / with_answer, (1 - inside) / max(without, 1))
+    bits = np.where(np.eye(a) > 0, inside, outside)[:, None, :]
+    law = np.prod(np.where(sets > 0, bits, 1 - bits), axis=2)
+    possible = law.sum(axis=0) > 0
+    return sets[possible], law[:, possible]
+
+
+def _by_set(stratum: Stratum, sets: FloatArray) -> FloatArray:
+    """Return the number of reports with each set, in the order of the rows of `sets`."""
+    numbers = dict(stratum.masks or ())
+    masks = sets @ 2 ** np.arange(sets.shape[1])
+    return np.array([numbers.get(round(mask), 0) for mask in masks.tolist()], dtype=float)
 
 
 def _sets(part: CountedPart) -> tuple[FloatArray, FloatArray]:

@@ -205,6 +205,8 @@ class Sample:
             )
         if self.without_stratum:
             notes.append(f"{self.without_stratum} reports without public answers are left out")
+        if notes:
+            notes.append("models.left_out compares these reports with the others")
         return notes
 
 

@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -258,6 +259,109 @@ def test_sets_have_the_moments_of_their_law_by_enumeration(name: str) -> None:
         for answer, share in zip(("never", "some", "often"), truth, strict=True):
             assert found[f"region={stratum}", answer] == pytest.approx(share, abs=1e-8)
     assert model.errors() == pytest.approx(model.errors("model"), rel=1e-5)
+
+
+def whole_sets(part: CountedPart, law: np.ndarray, shares: Any) -> CountedPart:
+    """Return the part with the expected number of reports of each set; `law` has a column for each mask."""
+    n = part.strata[0].n
+    strata = tuple(
+        replace(s, masks=tuple((m, round(n * float(c))) for m, c in enumerate(np.array(p) @ law)))
+        for s, p in zip(part.strata, shares, strict=True)
+    )
+    return replace(part, strata=strata)
+
+
+@pytest.mark.parametrize("name", ["unary", "subset"])
+def test_sets_counted_one_by_one_are_fitted_by_their_likelihood(name: str) -> None:
+    """The errors are the inverse of Fisher's information of a set, and smaller than those of bits."""
+    inside, outside, law = laws()[name]
+    shares = [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]
+    part = sets_part(name, inside, outside, law, shares)
+    # Bit x of a mask is answer x; the columns of `law` have the first answer as the highest bit.
+    order = [int(f"{m:03b}"[::-1], 2) for m in range(8)]
+    whole = counts_of(whole_sets(part, law[:, order], shares))
+    (version,) = sample_of(whole, ("smokes",)).versions
+    assert version.law.sum(axis=1) == pytest.approx(np.ones(3))
+    assert version.decoded(np.eye(3)) == pytest.approx(np.array(shares), abs=1e-5)
+    model = models.fit("smokes ~ region", whole, "multinomial")
+    n = part.strata[0].n
+    B = np.array([[1, 0], [0, 1], [-1, -1]])
+    for at, row in (("n", 0), ("s", 1)):
+        used = law[:, law.sum(axis=0) > 0]
+        information = n * (used / (np.array(shares[row]) @ used)) @ used.T
+        bound = np.sqrt(np.diagonal(B @ np.linalg.inv(B.T @ information @ B) @ B.T))
+        named = {r.answer: r for r in model.predict([{"region": at}]).rows}
+        rows = [named[choice.id] for choice in SMOKES.choices]
+        assert [r.estimate for r in rows] == pytest.approx(shares[row], abs=1e-5)
+        assert [r.se for r in rows] == pytest.approx(bound, rel=1e-3)
+    bits = models.fit("smokes ~ region", counts_of(part), "multinomial")
+    ratio = model.errors() / bits.errors()
+    assert (ratio < 0.999).all() if name == "unary" else ratio == pytest.approx(1, abs=1e-4)
+
+
+def _many_bits(kind: str, epsilon: float) -> tuple[str, float, float, np.ndarray]:
+    """Return name, inside, outside and the law of all masks of 12 answers."""
+    a, e = 12, math.exp(epsilon)
+    bits = (np.arange(2**a)[None, :] >> np.arange(a)[:, None] & 1).astype(float)
+    if kind == "subset selection":
+        size = max(1, round(a / (e + 1)))
+        weights = np.where(bits > 0, e, 1.0) * (bits.sum(axis=0) == size)
+        law = weights / weights.sum(axis=1, keepdims=True)
+        chance = law @ bits.T
+        return "subset", chance[0, 0], chance[0, 1], law
+    inside, outside = {
+        "optimised unary": (0.5, 1 / (e + 1)),
+        "symmetric unary": (math.sqrt(e) / (math.sqrt(e) + 1), 1 / (math.sqrt(e) + 1)),
+    }[kind]
+    chances = np.full((a, a), outside) + np.eye(a) * (inside - outside)
+    law = np.ones((a, 2**a))
+    for i in range(a):
+        law *= np.where(bits[i] > 0, chances[:, i : i + 1], 1 - chances[:, i : i + 1])
+    return "unary", inside, outside, law
+
+
+def test_quasi_scores_of_sets_have_the_efficiency_stated(root: Path) -> None:
+    page = (root / "docs" / "maths" / "models.md").read_text(encoding="utf-8")
+    kinds = ("optimised unary", "symmetric unary", "subset selection")
+    lines = page.partition(
+        "| " + " | ".join((r"$\varepsilon$", *kinds)) + " |\n|---|---|---|---|\n"
+    )[2]
+    stated = [
+        [[float(v) for v in cell.split("/")] for cell in line.strip("| ").split("|")]
+        for line in lines.partition("\n\n")[0].splitlines()
+    ]
+    assert len(stated) == 3
+    a, n = 12, 1 << 40
+    choices = tuple(Choice(f"c{x}", {}) for x in range(a))
+    for (epsilon,), *cells in stated:
+        for kind, values in zip(kinds, cells, strict=True):
+            name, inside, outside, law = _many_bits(kind, epsilon)
+            bits = (np.arange(2**a)[:, None] >> np.arange(a) & 1).astype(float)
+            for truth, value in zip(
+                (np.full(a, 1 / a), np.array([0.9, *[0.1 / 11] * 11])), values, strict=True
+            ):
+                rates = truth @ law
+                B = np.vstack([np.eye(a - 1), -np.ones(a - 1)])
+                used = rates > 0
+                fisher = B.T @ ((law[:, used] / rates[used]) @ law[:, used].T) @ B
+                likelihood = np.trace(B @ np.linalg.inv(fisher) @ B.T)
+                pairs = np.rint(n * np.einsum("m,mi,mj->ij", rates, bits, bits, optimize=True))
+                factor = Factor(
+                    name, ((0.0,) * (a + 1),) * a, (1,) * a,
+                    inside=Fraction(inside), outside=Fraction(outside),
+                )  # fmt: skip
+                gap = inside - outside
+                rows = ((-outside / gap, *row) for row in (np.eye(a) / gap).tolist())
+                stratum = Stratum(
+                    {"region": "n"}, n, tuple(np.diag(pairs)), tuple(map(tuple, pairs.tolist()))
+                )
+                part = CountedPart(
+                    "d", 1, 1, "b", (Question("q", {}, choices),), "sets",
+                    (replace(factor, decoder=tuple(rows)),), n, 1, (stratum,),
+                )  # fmt: skip
+                model = models.fit("q ~ 1", counts_of(part), "multinomial")
+                quasi = n * sum(r.se**2 for r in model.predict([{}]).rows)
+                assert likelihood / quasi == pytest.approx(value, abs=6e-4), (kind, epsilon)
 
 
 BAD: dict[str, tuple[Any, str, str]] = {
