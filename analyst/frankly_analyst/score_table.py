@@ -24,15 +24,15 @@ from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.formats import cell, needed
 from frankly_analyst.rows import localised
 
-LONGEST_NAME: Final = 32
-"""Longest name of a column, which Stata accepts."""
+LONGEST_NAME: Final = 31
+"""Longest name of a column; Stata accepts one more, but not for its value labels."""
 DESIGN, PUBLIC, SYMBOL, SCORE, COUNT = "design", "public", "symbol", "score", "count"
 """Roles of columns."""
 KINDS: Final = ("csv", "parquet", "sav", "dta")
 """Endings of the files that `ScoreTable.write` writes."""
 # Names that SPSS or Stata keep for themselves.
-_RESERVED: Final = frozenset(
-    "all and by byte double eq float ge gt if in int le long lt ne not or str strl to using with".split()
+_RESERVED: Final = re.compile(
+    "all|and|by|byte|double|eq|float|ge|gt|if|in|int|le|long|lt|ne|not|or|str[0-9]*|strl|to|using|with"
 )
 _ONCE: Final = {
     "version": "Version of the document; a stratum of the sample if there are several.",
@@ -138,6 +138,9 @@ class ScoreTable:
         if kind not in KINDS:
             detail = f"the ending must be one of {', '.join(KINDS)}"
             raise InvalidRequest(detail, code="unsupported", field="path")
+        if not file.parent.is_dir():
+            detail = "the file cannot be written: its folder does not exist"
+            raise InvalidRequest(detail, code="unsupported", field="path")
         codebook = file.with_name(f"{file.stem}.codebook.csv")
         if kind in ("sav", "dta"):
             self._write_labelled(kind, file)
@@ -210,13 +213,15 @@ class _Score:
 class Builder:
     """Makes a table of parts that have the same questions and choices.
 
-    parts : one for each document or arm. questions : whose scores are columns. by : public
-    questions and period of the strata. public : the public questions with their texts. text :
-    function from texts by language to one text. complete : without reports whose public answers
-    are missing. expand : one row for each report instead of a count.
+    total : released reports of the survey. parts : one for each document or arm, oldest version
+    first. questions : whose scores are columns. by : public questions and period of the strata.
+    public : the public questions with their texts. text : function from texts by language to one
+    text. complete : without reports whose public answers are missing. expand : one row for each
+    report instead of a count.
     """
 
     title: str
+    total: int
     parts: tuple[CountedPart, ...]
     questions: tuple[str, ...]
     by: tuple[str, ...]
@@ -235,6 +240,9 @@ class Builder:
             self._column("symbol", names.of("symbol"), SYMBOL),
         ]
         scores = {names.of(*score.ids): score for score in self._scores if None not in score.rows}
+        if not scores:
+            detail = "no number of reports can estimate a share of these questions"
+            raise InvalidRequest(detail, code="unsupported", field="questions")
         rows: list[tuple[Any, ...]] = []
         for i, part in enumerate(self.parts):
             of_part = [part.version, *([part.arm] if self._has_arms else [])]
@@ -245,8 +253,8 @@ class Builder:
                 public = (stratum.by.get(name) for name in self.by)
                 rows.append((*of_part, *public, symbol, *decoded(symbol), count))
         if not rows:
-            detail = "no stratum has enough reports: request coarser strata"
-            raise InvalidRequest(detail, code="targets_invalid", field="by")
+            detail = "no stratum has enough reports: request fewer public questions, or more days"
+            raise InvalidRequest(detail, code="targets_invalid", field="by" if self.by else "since")
         *values, counts = map(list, zip(*rows, strict=True))
         samples = list(zip(*values[: len(design)], strict=True))
         described = heads + [
@@ -285,7 +293,9 @@ class Builder:
     @cached_property
     def _scores(self) -> list[_Score]:
         """Scores of every choice of every question, of scales, and of the cells of their table."""
-        asked = {question.id: question for question in self.parts[0].questions}
+        # Texts, scores and roles are those of the newest version, as in estimates.
+        newest = max(self.parts, key=lambda part: part.version)
+        asked = {question.id: question for question in newest.questions}
         scores = []
         for name in self.questions:
             rows = [part.scores(name) for part in self.parts]
@@ -342,6 +352,9 @@ class Builder:
             yield from ((stratum, symbol, n) for symbol, n in counted if n)
 
     def _notes(self, scores: Mapping[str, _Score]) -> Iterator[str]:
+        about = sum(part.n for part in self.parts)
+        if about < self.total:
+            yield f"{about} of {self.total} released reports are about {' and '.join(self.questions)}"
         withheld = sum(part.withheld_reports for part in self.parts)
         without = sum(part.without_stratum for part in self.parts)
         if withheld + without:
@@ -353,7 +366,7 @@ class Builder:
             )
             yield (
                 f"{withheld} reports are in strata below the minimum, {without} were released without "
-                f"public answers: {told}"
+                f"public answers or do not ask for them: {told}"
             )
         unknown = [s.label for s in self._scores if s not in scores.values()]
         if unknown:
@@ -369,7 +382,7 @@ class _Names:
     def of(self, *ids: str) -> str:
         """Return the ids as a name of letters, digits and underscores, at most `LONGEST_NAME` long."""
         text = re.sub(r"\W", "_", "_".join(ids), flags=re.ASCII)
-        if not text[0].isalpha() or text.lower() in _RESERVED:
+        if not text[0].isalpha() or _RESERVED.fullmatch(text.lower()):
             text = f"q_{text}"
         number, name = 1, text[:LONGEST_NAME]
         # SPSS does not tell small letters from capitals.

@@ -217,6 +217,25 @@ def test_versions_and_arms_are_samples_of_fixed_sizes() -> None:
     assert set(by_arm.values["arm"]) == {"x", "y"}
 
 
+def test_scores_roles_and_texts_are_those_of_the_newest_version() -> None:
+    """As in estimates: an old version's score of a choice is not that of its mean today."""
+    new = deepcopy(PART) | {"version": 2, "document": "sha256:b"}
+    choices = new["questions"][0]["choices"]
+    choices[0] |= {"score": 10.0, "label": {"en": "Terrible"}}
+    choices[1] = {"id": "good", "label": {"en": "Unsure"}, "role": "no_answer"}
+    table = Counts.from_json(BODY | {"n": 200, "parts": [PART, new]}).table("mood")
+    found = {c.name: c for c in table.columns}
+    assert found["mood_bad"].label == "mood: Terrible"
+    # Shares 0.8, 0.4 and −0.2 in both versions, as above.
+    assert found["mood_score"].mean == pytest.approx(8.0, abs=1e-12)
+    assert found["mood_answered"].mean == pytest.approx(0.8, abs=1e-12)
+
+
+def test_a_table_of_some_reports_says_so() -> None:
+    table = Counts.from_json(BODY | {"n": 240}).table("mood")
+    assert table.notes[0] == "100 of 240 released reports are about mood"
+
+
 def test_names_of_columns_are_accepted_everywhere_and_given_once(tmp_path: Path) -> None:
     part = deepcopy(PART)
     part["questions"][0]["choices"] = [
@@ -224,9 +243,16 @@ def test_names_of_columns_are_accepted_everywhere_and_given_once(tmp_path: Path)
     ]
     part["questions"][0]["id"] = "Mood"
     table = Counts.from_json(BODY | {"parts": [part]}).table("Mood")
-    assert table.scores == ("Mood_a_b", "Mood_a_b_2", "Mood_" + "x" * 27)
+    assert table.scores == ("Mood_a_b", "Mood_a_b_2", "Mood_" + "x" * 26)
+    # Public answers have value labels, whose names Stata limits as well.
+    part["strata"][0]["by"] = {"r" * 60: "a", "str5": "b"}
+    by = list(part["strata"][0]["by"])
+    strata = [q | {"id": name} for q, name in zip(BODY["strata_questions"], by, strict=True)]
+    body = BODY | {"by": by, "strata_questions": strata, "parts": [part]}
+    labelled = Counts.from_json(body).table("Mood")
+    assert list(labelled.values)[1:3] == ["r" * 31, "q_str5"]
     for kind in ("sav", "dta"):
-        assert table.write(tmp_path / f"x.{kind}")[0].exists()
+        assert labelled.write(tmp_path / f"x.{kind}")[0].exists()
 
 
 def test_a_share_that_cannot_be_estimated_has_no_column() -> None:
@@ -251,16 +277,22 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
     }
     none = _changed(strata=[], rest=None)
     table = counts.table("mood")
+    blind = deepcopy(PART["factors"])
+    blind[0]["decoder"] = [None] * 3
+    (tmp_path / "full.parquet").mkdir()
     for act, code, field, word in (
         (partial(counts.table), "targets_invalid", "questions", "name one"),
+        (partial(counts.table, ["mood"]), "targets_invalid", "questions", "texts"),  # type: ignore[arg-type]
         (partial(counts.table, "age"), "targets_invalid", "questions", "age"),
+        (partial(_changed(factors=blind).table, "mood"), "unsupported", "questions", "no number of reports"),
         (partial(counts.table, "mood", documents="sha256:a"), "targets_invalid", "documents", "sha256:a"),
         (partial(two.table, "mood"), "unsupported", "documents", "different choices"),
-        (partial(none.table, "mood"), "targets_invalid", "by", "coarser"),
+        (partial(none.table, "mood"), "targets_invalid", "by", "fewer public questions"),
         (partial(_changed(**sets, rest=None).table, "mood"), "unsupported", "questions", "sets"),
         (partial(table.write, tmp_path / "x.xlsx"), "unsupported", "path", "csv, parquet, sav, dta"),
-        (partial(table.write, tmp_path / "no" / "x.csv"), "unsupported", "path", "written"),
-        (partial(table.write, tmp_path / "no" / "x.parquet"), "unsupported", "path", "written"),
+        (partial(table.write, tmp_path / "no" / "x.csv"), "unsupported", "path", "folder does not exist"),
+        (partial(table.write, tmp_path / "no" / "x.sav"), "unsupported", "path", "folder does not exist"),
+        (partial(table.write, tmp_path / "full.parquet"), "unsupported", "path", "written"),
     ):  # fmt: skip
         error = refusal(InvalidRequest, act)
         assert (error.code, error.field) == (code, field), act

@@ -7,10 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
+from statsmodels.stats.weightstats import DescrStatsW
 
 pytestmark = pytest.mark.full_only
 TABLES = ("visits", "health", "limitation,health")
@@ -80,9 +83,8 @@ def test_survey_in_r(case: tuple[Path, list[str], list[dict[str, Any]]], tmp_pat
 
 
 def test_svy(case: tuple[Path, list[str], list[dict[str, Any]]]) -> None:
-    import polars
-    import svy
-
+    # Not imported by name: svy is there only under `--full`, and has types of its own.
+    polars, svy = import_module("polars"), import_module("svy")
     file, names, rows = case
     frame = polars.read_csv(file).with_columns(polars.lit(1.0).alias("weight"))
     sample = svy.Sample(frame, svy.Design(wgt="weight"))
@@ -91,9 +93,6 @@ def test_svy(case: tuple[Path, list[str], list[dict[str, Any]]]) -> None:
 
 
 def test_statsmodels(case: tuple[Path, list[str], list[dict[str, Any]]]) -> None:
-    import pandas
-    from statsmodels.stats.weightstats import DescrStatsW
-
     file, names, rows = case
     found = DescrStatsW(pandas.read_csv(file)[names], ddof=1)
     _agrees(list(zip(found.mean, found.std_mean, strict=True)), rows)

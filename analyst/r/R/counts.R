@@ -62,7 +62,8 @@ counts <- function(server, survey, by = NULL, questions = NULL, since = NULL, un
 .strata <- function(strata, by, levels) {
   columns <- lapply(stats::setNames(by, by), function(name) {
     values <- vapply(strata, function(one) as.character(one$by[[name]]), "")
-    factor(values, if (is.null(levels[[name]])) sort(unique(values)) else levels[[name]])
+    # An old version may have choices that the newest one lacks.
+    factor(values, if (is.null(levels[[name]])) sort(unique(values)) else union(levels[[name]], values))
   })
   n <- vapply(strata, function(one) as.numeric(one$n), 0)
   if (!length(columns)) return(data.frame(n = n))
@@ -130,7 +131,7 @@ counts <- function(server, survey, by = NULL, questions = NULL, since = NULL, un
 }
 
 # The smallest part of each document and arm that contains these questions.
-.parts_of <- function(x, questions, field = "question") {
+.parts_of <- function(x, questions, field = "question", documents = NULL) {
   if (!inherits(x, "frankly_counts")) {
     .invalid("must be counts: counts(server, survey)", "counts", code = "field_type")
   }
@@ -139,6 +140,13 @@ counts <- function(server, survey, by = NULL, questions = NULL, since = NULL, un
   }
   found <- Filter(function(part) all(questions %in% names(part$choices)), x$parts)
   if (!length(found)) .invalid("no part contains this, or all of these", field)
+  if (!is.null(documents)) {
+    held <- unique(vapply(found, function(part) part$document, ""))
+    if (!is.character(documents) || !all(documents %in% held)) {
+      .invalid(paste("must be digests of documents:", paste(held, collapse = ", ")), "documents")
+    }
+    found <- Filter(function(part) part$document %in% documents, found)
+  }
   sources <- vapply(found, function(part) paste(part$document, part$arm), "")
   found <- lapply(split(found, factor(sources, unique(sources))), function(parts) {
     parts[[which.min(vapply(parts, function(part) length(part$choices), 1L))]]

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Decoded scores by public answers and symbol, the same table as Counts.table of the Python client.
 
-LONGEST_NAME <- 32L
+LONGEST_NAME <- 31L
 # Names that SPSS or Stata keep for themselves.
-RESERVED <- strsplit(
-  "all and by byte double eq float ge gt if in int le long lt ne not or str strl to using with", " "
-)[[1]]
+RESERVED <- "^(all|and|by|byte|double|eq|float|ge|gt|if|in|int|le|long|lt|ne|not|or|str[0-9]*|strl|to|using|with)$"
 
 # One row for each stratum and symbol, or with `expand` for each report, with one column for each score.
-decoded <- function(counts, questions, complete = FALSE, expand = FALSE) {
-  parts <- .parts_of(counts, questions, "questions")
+decoded <- function(counts, questions, complete = FALSE, expand = FALSE, documents = NULL) {
+  parts <- .parts_of(counts, questions, "questions", documents)
   text <- function(texts) .localised(texts, counts$language, counts$body$languages)
-  scores <- .described(parts[[1]], questions, text)
+  # Texts, scores and roles are those of the newest version, as in estimates.
+  newest <- which.max(vapply(parts, function(part) as.numeric(part$version), 0))
+  scores <- .described(parts[[newest]], questions, text)
   rows <- lapply(parts, function(part) {
     do.call(rbind, lapply(scores, function(one) {
       .weighted_rows(one$weights, .scores_of(part, one$questions))
@@ -19,6 +19,9 @@ decoded <- function(counts, questions, complete = FALSE, expand = FALSE) {
   })
   # A score that one version cannot estimate would have no mean over all reports.
   known <- Reduce(`&`, lapply(rows, function(one) rowSums(is.na(one)) == 0))
+  if (!any(known)) {
+    .invalid("no number of reports can estimate a share of these questions", "questions", "unsupported")
+  }
   arms <- .has_arms(parts)
   columns <- c(
     .design_columns(counts, arms, text),
@@ -44,7 +47,7 @@ decoded <- function(counts, questions, complete = FALSE, expand = FALSE) {
       names(labels)
     ))
   }, parts, rows))
-  if (!nrow(frame)) .invalid("no stratum has enough reports: request coarser strata", "by")
+  if (!nrow(frame)) .invalid("no stratum has enough reports: request fewer public questions, or more days", "by")
   if (isTRUE(expand)) {
     frame <- frame[rep(seq_len(nrow(frame)), frame$count), names(frame) != "count", drop = FALSE]
     row.names(frame) <- NULL
@@ -115,7 +118,7 @@ decoded <- function(counts, questions, complete = FALSE, expand = FALSE) {
   taken <- "count"
   vapply(ids, function(id) {
     text <- gsub("[^A-Za-z0-9_]", "_", id, perl = TRUE)
-    if (!grepl("^[A-Za-z]", text, perl = TRUE) || tolower(text) %in% RESERVED) text <- paste0("q_", text)
+    if (!grepl("^[A-Za-z]", text, perl = TRUE) || grepl(RESERVED, tolower(text), perl = TRUE)) text <- paste0("q_", text)
     name <- substr(text, 1, LONGEST_NAME)
     number <- 1L
     while (tolower(name) %in% taken) {

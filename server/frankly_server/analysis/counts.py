@@ -21,6 +21,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.counts_factors import factors_json, marginals_json
 from frankly_server.analysis.counts_request import CountsQuery
+from frankly_server.analysis.groups import sources_of
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.periods import ALL_TIME, PERIODS
 from frankly_server.analysis.tables import blocks_of, estimable_blocks
@@ -95,8 +96,11 @@ def counts_answer(
     """
     newest = documents[-1].document
     remaining, parts = MAX_COUNTS, []
+    by_token = {sources_of(source.document) for source in documents} & {*query.groups}
     for source in documents:
-        grouped = _by_group(source, positions.get(source.key, ()), query)
+        # Where the source was an answer like any other, anybody could name any, as in estimates.
+        is_sure = by_token <= {sources_of(source.document)}
+        grouped = _by_group(source, positions.get(source.key, ()), query, is_sure=is_sure)
         for blocks, groups in grouped.items():
             body, size = _part_json(source, blocks, groups, query, remaining)
             # All parts share one limit, because one response holds them all.
@@ -152,9 +156,13 @@ def _uncounted(documents: Sequence[Received]) -> list[str]:
 
 
 def _by_group(
-    source: Received, positions: Sequence[Blocks], query: CountsQuery
+    source: Received, positions: Sequence[Blocks], query: CountsQuery, *, is_sure: bool
 ) -> Mapping[Blocks, Mapping[Group | None, _Grouped]]:
-    """Return the counts of each part by group; None is the key of reports without an answer."""
+    """Return the counts of each part by group; None is the key of reports without an answer.
+
+    is_sure : False if an answer that groups are made of was not held by the tokens of this version;
+    no report then has a group.
+    """
     grouped: dict[Blocks, dict[Group | None, _Grouped]] = {
         blocks: defaultdict(_Grouped) for blocks in positions
     }
@@ -168,7 +176,7 @@ def _by_group(
         groups = grouped.get(blocks)
         if groups is None or not is_wanted(period):
             continue
-        answers = answers_of(stratum)
+        answers = answers_of(stratum) if is_sure else None
         if answers is not None and query.period is not None:
             answers = (*answers, period)
         group = groups[answers]

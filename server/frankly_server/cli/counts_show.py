@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly counts show` and `table`: released counts, over HTTP or from this machine's database."""
 
+from pathlib import Path
 from typing import Any
 
 import click
-from frankly_analyst import Counts
+from frankly_analyst import Counts, InvalidRequest
 from frankly_analyst.counts_request import COUNTS_FIELDS
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -57,6 +58,11 @@ def show(
 @click.option(
     "--complete", is_flag=True, help="Leave out reports whose public answers are missing."
 )
+@click.option(
+    "--documents",
+    metavar="DIGESTS",
+    help="Only these versions, by their digests, separated by commas [default: all].",
+)
 @click.option("--expand", is_flag=True, help="Write one row for each report instead of a count.")
 @click.option(
     "--out",
@@ -69,6 +75,7 @@ def score_table(
     url: str | None,
     key: str | None,
     complete: bool,
+    documents: str | None,
     expand: bool,
     out: str | None,
     as_csv: bool,
@@ -76,21 +83,30 @@ def score_table(
 ) -> None:
     """Write public answers and decoded scores of --questions of a SURVEY for a statistics package.
 
-    The mean of a score is the unbiased share of its choice, and the standard error that of the
-    estimates. Without --out and --csv the columns are listed.
+    The mean of a score is the unbiased share of its choice among the reports of the table, and its
+    standard error that of a sample of them. Without --out and --csv the columns are listed.
     """
     if out is not None and as_csv:
         raise InvalidInput(Problem.USAGE, "choose one of --csv and --out", "csv")
-    questions = [name for name in (fields["questions"] or "").split(",") if name]
+    questions, digests = _names(fields["questions"]), _names(documents)
     with analyst_errors():
         counts = _counts(survey, url, key, fields)
-        table = counts.table(*questions, complete=complete, expand=expand)
-        written = () if out is None else table.write(out)
+        table = counts.table(*questions, complete=complete, expand=expand, documents=digests)
+    written: tuple[Path, ...] = ()
+    if out is not None:
+        try:
+            written = table.write(out)
+        except InvalidRequest as error:
+            raise InvalidInput(Problem.UNSUPPORTED, str(error.detail), "out") from None
     if as_csv:
         click.echo(table.to_csv(), nl=False)
         return
     lines = [str(table), *(f"Written: {path}" for path in written)]
     results().print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+
+def _names(text: str | None) -> list[str]:
+    return [name for name in (text or "").split(",") if name]
 
 
 def _counts(survey: str, url: str | None, key: str | None, fields: dict[str, Any]) -> Counts:

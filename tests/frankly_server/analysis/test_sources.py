@@ -5,8 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from frankly_analyst import CountedPart, Counts
 from frankly_protocol.tokens import TokenRule
 from frankly_server.analysis.counted_document import Received
+from frankly_server.analysis.counts import counts_answer, requested_blocks
+from frankly_server.analysis.counts_request import CountsQuery
 from frankly_server.web.results.sentences import sources_words
 
 from tests.frankly_server.analysis.samples import REGION, result
@@ -33,6 +36,21 @@ def test_the_source_with_more_random_answers_is_flagged() -> None:
     ]
     assert found["others"] == []
     assert result(source(MANY), by=REGION)["sources"] is None
+
+
+def test_counts_have_no_strata_of_sources_that_no_token_held() -> None:
+    """Like estimates by source, beside a version whose sources are held by tokens."""
+    free, held = source(MANY), with_sources(MANY, version=2)
+    query = CountsQuery.from_json({"by": REGION, "questions": "q"})
+
+    def parts(*documents: Received) -> tuple[CountedPart, ...]:
+        positions = requested_blocks(documents, query)
+        return Counts.from_json(counts_answer("s", documents, positions, query)).of("q")
+
+    old, new = parts(free, held)
+    assert (old.strata, old.without_stratum) == ((), old.n)
+    assert (len(new.strata), new.without_stratum) == (2, 0)
+    assert [len(part.strata) for part in parts(free)] == [2]
 
 
 def test_a_source_with_few_reports_has_no_part_in_it() -> None:

@@ -71,8 +71,10 @@ def test_a_score_table_is_listed_printed_and_written(counted: Frankly, tmp_path:
     [
         ([], 3, "targets_invalid", "questions"),
         (["--questions", "age"], 3, "targets_invalid", "questions"),
-        (["--questions", "smokes", "--out", "x.xlsx"], 3, "unsupported", "path"),
-        (["--questions", "smokes", "--out", "missing/x.csv"], 3, "unsupported", "path"),
+        (["--questions", "smokes", "--out", "x.xlsx"], 3, "unsupported", "out"),
+        (["--questions", "smokes", "--out", "missing/x.csv"], 3, "unsupported", "out"),
+        (["--questions", "smokes", "--documents", "sha256:0"], 3, "targets_invalid", "documents"),
+        (["--questions", "smokes", "--since", "2030-01-01"], 3, "targets_invalid", "since"),
         (["--questions", "smokes", "--out", "x.csv", "--csv"], 2, "usage", "csv"),
     ],
 )

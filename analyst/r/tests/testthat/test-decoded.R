@@ -39,8 +39,8 @@ test_that("column names are those of the Python client", {
       "version", "count", "Version", "by", "1st", "h\u00e9-llo", strrep("a", 40), strrep("a", 41), "COUNT"
     )),
     c(
-      "version", "count_2", "Version_2", "q_by", "q_1st", "h__llo", strrep("a", 32),
-      paste0(strrep("a", 30), "_2"), "COUNT_3"
+      "version", "count_2", "Version_2", "q_by", "q_1st", "h__llo", strrep("a", 31),
+      paste0(strrep("a", 29), "_2"), "COUNT_3"
     )
   )
 })
@@ -72,9 +72,31 @@ test_that("a score that cannot be estimated has no column, and no reports are an
   )
   value$factors[[1]]$decoder <- list(NULL, NULL)
   x <- frankly:::.counts(body(list(value)))
-  expect_identical(names(decoded(x, "smokes")), c("version", "sex", "symbol", "count"))
+  expect_identical(problem(decoded(x, "smokes"))$code, "unsupported")
   expect_identical(coef(poststratify(x, "smokes")), c(no = NA_real_, yes = NA_real_))
-  value$strata <- list()
+  value <- part(list(question("smokes", c("no", "yes"))), list(table_factor(WARNER)), list())
   found <- problem(decoded(frankly:::.counts(body(list(value))), "smokes"))
   expect_identical(found$field, "by")
+})
+
+test_that("texts and scores are those of the newest version, whose public choices may be fewer", {
+  versions <- lapply(1:2, function(version) {
+    smokes <- question("smokes", c("no", "yes"))
+    smokes$choices <- Map(function(choice, score) {
+      choice$score <- score
+      choice
+    }, smokes$choices, c(0, 10^version))
+    value <- part(list(smokes), list(table_factor(WARNER)), list(
+      stratum(list(sex = if (version == 1) "x" else "f"), c(30, 20))
+    ))
+    value$version <- version
+    value$document <- paste0("sha256:", version)
+    value
+  })
+  x <- frankly:::.counts(body(versions))
+  table <- decoded(x, "smokes", complete = TRUE)
+  expect_identical(as.character(table$sex), rep(c("x", "f"), each = 2))
+  expect_equal(table$smokes_score, 100 * table$smokes_yes)
+  expect_identical(unique(decoded(x, "smokes", documents = "sha256:1")$version), 1L)
+  expect_identical(problem(decoded(x, "smokes", documents = "sha256:3"))$field, "documents")
 })
