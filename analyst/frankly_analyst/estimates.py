@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates of a survey: rows to iterate over, print, plot, combine and export."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -16,7 +15,7 @@ from frankly_analyst.completion import Completion
 from frankly_analyst.drawing import draw
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.random_answers import RandomAnswers
-from frankly_analyst.request import ANSWERED, FIRST, SCALES, SHARES, WEIGHTED
+from frankly_analyst.request import ANSWERED, FIRST, SCALES, SHARES, WEIGHTED, as_text
 from frankly_analyst.rows import Estimate, localised
 from frankly_analyst.shown import Range
 from frankly_analyst.sources import Sources
@@ -201,7 +200,7 @@ class Estimates:
         Raises like `lincom`; also Refused, with the field `compare`, if there are no groups or one
         is unknown.
         """
-        text = reference if isinstance(reference, str) else json.dumps(dict(reference))
+        text = as_text("compare", reference)
         # Comparisons are of groups, never of their population, whose sizes other groups lack.
         changes: dict[str, Any] = {"compare": text, "equivalence": equivalence, "group_sizes": None}
         changes |= {} if by is None else {"by": by}
@@ -300,6 +299,10 @@ class Estimates:
                 "there are no estimates to plot", code="targets_invalid", field="question"
             )
         return drawn
+
+    def to_json(self) -> bytes:
+        """Return the server's complete answer as JSON; in a file, `frankly replay` recomputes it byte for byte."""
+        return formats.encode(self.body)
 
     def to_csv(self) -> str:
         """Return the CSV of `?format=csv`: a header, one line per row, and one per question without rows."""

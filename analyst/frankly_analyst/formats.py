@@ -7,6 +7,7 @@ readers notice the missing estimate.
 
 import csv
 import io
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -48,6 +49,11 @@ _LIKE_A_NUMBER: Final = re.compile(
     rf"(?=.*[0-9])(?:[^a-z]|e|am|pm|(?:{_MONTH})[a-z]*)+|true|false", re.IGNORECASE
 )
 """Texts that a spreadsheet would turn into numbers, days, times or truth values."""
+
+
+def encode(answer: Mapping[str, Any]) -> bytes:
+    """Serialise an answer. Responses consist of these bytes, and a replay must reproduce them."""
+    return json.dumps(answer, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
 
 
 def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[str, Any]]:

@@ -10,9 +10,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any, Final, Literal
 
 from frankly_analyst.declared import described, kinds
+from frankly_analyst.errors import InvalidRequest
 
 METHODS: Final = (
     "score",
@@ -153,8 +156,8 @@ class EstimatesRequest:
         kw_only=True,
         metadata={
             "description": "With compare: the largest difference that is regarded as none, in the unit of the figure "
-            "(0.05 is 5 points of a share). `p_equivalence` of a comparison then tests whether its difference is "
-            "smaller.",
+            "(0.05 is 5 points of a share, for which it is below 1). `p_equivalence` of a comparison then tests "
+            "whether its difference is smaller.",
             "schema": {"pattern": r"^[0-9]{1,9}(\.[0-9]{1,12})?$", "example": "0.05"},
         },
     )
@@ -165,8 +168,8 @@ class EstimatesRequest:
             "json": str | None,
             "description": "Sizes of the groups of a public question in `by`, as JSON by choice id such as "
             '{"north": 500, "south": 300}: beside the groups there are then estimates of the population of these '
-            "groups (`weighted=region`), which weight each group by its share of the sizes.",
-            "schema": {"maxLength": 1500},
+            "groups (`weighted=region`), which weight each group by its share of the sizes. Decimals may be texts.",
+            "schema": {"maxLength": 3000},
         },
     )
     since: date | str | None = field(
@@ -236,11 +239,35 @@ KINDS: Final = kinds(EstimatesRequest)
 
 
 def as_text(name: str, value: Any) -> str:
-    """Return the value of a field as the text of a query."""
+    """Return the value of a field as the text of a query.
+
+    Raises InvalidRequest(field_type) for a mapping or a list with a value that JSON does not have.
+    """
     kind = KINDS[name]
     if kind is bool:
         return "true" if value else "false"
     if kind is float:
         return f"{value:.12f}".rstrip("0").rstrip(".")
     is_json = kind is Any or isinstance(value, Mapping)
-    return json.dumps(value) if is_json and not isinstance(value, str) else str(value)
+    return _json(name, value) if is_json and not isinstance(value, str) else str(value)
+
+
+def _json(name: str, value: Any) -> str:
+    try:
+        return json.dumps(dict(value) if isinstance(value, Mapping) else value, default=_number)
+    except (TypeError, ValueError) as error:
+        detail = "give numbers, or Decimal, by name"
+        raise InvalidRequest(detail, code="field_type", field=name) from error
+
+
+def _number(value: Any) -> Any:
+    """Return a number that is not one of Python's as JSON; a decimal as a text, which is exact."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(type(value).__name__)

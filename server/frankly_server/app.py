@@ -119,7 +119,10 @@ def create_app(
 
 
 def wsgi() -> APIFlask:
-    """Return the application for a WSGI server, as in ``gunicorn 'frankly_server.app:wsgi()'``."""
+    """Return the application for a WSGI server, as in ``gunicorn 'frankly_server.app:wsgi()'``.
+
+    With gunicorn's option ``--limit-request-line 8190``, queries may be as long as those of `frankly serve`.
+    """
     logs.configure()
     settings = Settings.load()
     services = _open(settings, SystemClock())

@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from frankly_analyst.formats import encode
 from frankly_protocol import __version__
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
@@ -19,7 +20,7 @@ from frankly_server.analysis.reading import (
     with_tables,
 )
 from frankly_server.analysis.request import Request
-from frankly_server.analysis.result import encode, estimates_json, needed
+from frankly_server.analysis.result import estimates_json, needed
 from frankly_server.store import Database, DocumentRow, Transaction
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 from frankly_analyst.comparisons import Comparison
+from frankly_analyst.plots import NUMBER, SHARE
 from frankly_analyst.request import ALL, FIRST, MEAN, PREVIOUS
 from frankly_design.estimate.effects import (
     chi_squared,
@@ -60,6 +61,23 @@ class _Pairing:
     n_reference: int | None
     equal: bool
     is_slope: bool = False
+
+
+def require_margin(requested: Sequence[Table], request: Request) -> None:
+    """Raise InvalidInput(field_type) for an `equivalence` that every difference of shares satisfies."""
+    if request.equivalence is None or request.equivalence < 1:
+        return
+    for table in requested:
+        # A scale has a mean beside its shares, which cannot be asked for alone.
+        has_mean = table.scale is not None and any(t.unit == NUMBER for t in table.targets)
+        if not has_mean and any(map(_is_bounded, table.targets)):
+            raise InvalidInput(
+                Problem.FIELD_TYPE,
+                "the largest difference is in the unit of the figure, and 0.05 is 5 points of a share: every "
+                f"share would be equivalent, such as those of {table.id}. For means request targets=scales, or "
+                "one question in targets",
+                "equivalence",
+            )
 
 
 def comparisons(
@@ -284,16 +302,19 @@ class _Rows:
                 "level": self._request.level,
                 "method": "kl" if self._request.method == "exact" else group_rows[0]["method"],
                 "p": self._p(contrast, pairing, target.id, total.value, total.se),
-                "p_equivalence": self._p_equivalence(pairing, total),
+                "p_equivalence": self._p_equivalence(pairing, target, total),
                 "n": pairing.n,
                 "n_reference": pairing.n_reference,
                 "flags": [*total.flags, *flags],
             }
 
-    def _p_equivalence(self, pairing: _Pairing, total: Sum) -> float | None:
+    def _p_equivalence(self, pairing: _Pairing, target: Target, total: Sum) -> float | None:
         margin = self._request.equivalence
         # The unit of a slope is another one. A standard error of 0 is that of equal reports.
         if margin is None or pairing.is_slope or not total.se:
+            return None
+        # The margin is then that of the mean beside these shares.
+        if margin >= 1 and _is_bounded(target):
             return None
         return equivalence(total.value, total.se, margin)
 
@@ -331,6 +352,11 @@ def _is_share(target: Target) -> bool:
     pairs = set(zip(target.weights, over, strict=True))
     # Each answer counts in numerator and denominator, in the denominator only, or in neither.
     return pairs <= {(0, 0), (0, 1), (1, 1)}
+
+
+def _is_bounded(target: Target) -> bool:
+    """Return True for a share and for a contrast of shares, but not for a ratio without a limit."""
+    return target.unit == SHARE and (target.over is None or _is_share(target))
 
 
 def _effects(contrast: Contrast, choice: str) -> dict[str, float | None]:

@@ -10,7 +10,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.contrasts import Sample
-from frankly_server.analysis.groups import Group, are_arms, groups_of_all_days
+from frankly_server.analysis.groups import Group, are_arms, groupings, groups_of_all_days
 from frankly_server.analysis.pooling import weigh_groups
 from frankly_server.analysis.request import Coefficients, Request
 from frankly_server.analysis.rows import add_denied, status_of, table_json, without_rows
@@ -37,11 +37,25 @@ def require_groups(requested: Sequence[Table], request: Request) -> list[str]:
     known = dict.fromkeys(
         str(group.choice) for table in requested for group in groups_of_all_days(table, request)
     )
+    # Reports with such a choice are in no group.
+    removed = dict.fromkeys(
+        choice
+        for table in requested
+        for source in table.sources
+        for choice in groupings(source.document).get(str(request.group), ())
+        if choice not in known
+    )
     unknown = [name for name in request.sizes if name not in known]
     if known and unknown:
+        gone = ", ".join(name for name in unknown if name in removed)
+        reason = (
+            f"the newest version of {request.group} no longer has {gone}"
+            if gone
+            else "group_sizes names no group of these estimates"
+        )
         raise InvalidInput(
             Problem.STRATA_INVALID,
-            f"group_sizes names no group of these estimates; the groups are {', '.join([*known][:20])}",
+            f"{reason}; the groups are {', '.join([*known][:20])}",
             "group_sizes",
         )
     named = ", ".join(
@@ -51,7 +65,13 @@ def require_groups(requested: Sequence[Table], request: Request) -> list[str]:
     return [
         f"{WEIGHTED}={request.group} is the population of these groups: {named}. "
         + (f"Not part of it: {others}. " if others else "")
-        + f"Reports without an answer to {request.group} are in no group."
+        + f"Reports without an answer to {request.group}"
+        + (
+            f", or with one that its newest version lacks ({', '.join(removed)}),"
+            if removed
+            else ""
+        )
+        + " are in no group."
     ]
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parser and checks for the estimates request that `frankly_analyst.request` declares."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
 VERSION: Final = "version"
 """Value of `by`: a separate estimate for each published version of the survey."""
 _MAX_TARGETS, _MAX_JOINT_QUESTIONS, _MAX_CONTRAST, _MAX_QUANTILES = 256, 6, 2**14, 20
-_LARGEST_DIFFERENCE: Final = 1e12
+_MARGIN_LIMIT: Final = 1e9
 _QUANTILE: Final = re.compile(r"0?\.[0-9]{1,6}")
 
 Coefficients = Mapping[str, Fraction]
@@ -154,15 +155,17 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 }
 
 
+MARGIN_RANGE: Final = (
+    "the largest difference is above 0 and below 1,000,000,000: for 5 points of a share use 0.05"
+)
+"""Message about `equivalence`."""
+
+
 def require_positive(value: Any, name: str) -> float:
-    """Return a positive number. Raises InvalidInput(field_type)."""
+    """Return a positive number below 10^9. Raises InvalidInput(field_type)."""
     number = float(REQUEST.number(value, name))
-    if not 0 < number <= _LARGEST_DIFFERENCE:
-        raise InvalidInput(
-            Problem.FIELD_TYPE,
-            "the largest difference is above 0: for 5 points of a share use 0.05",
-            name,
-        )
+    if not 0 < number < _MARGIN_LIMIT:
+        raise InvalidInput(Problem.FIELD_TYPE, MARGIN_RANGE, name)
     return number
 
 
@@ -415,18 +418,42 @@ def _contrast(text: str) -> dict[str, float]:
 
 def _sizes(text: Any) -> Coefficients:
     """Return positive sizes by choice id from JSON. Raises InvalidInput(field_type)."""
-    detail = (
-        'give the sizes of at least two groups, above 0, such as {"north": 500, "south": 300}: leave a '
-        "group out that is not part of the population"
-    )
+
+    def refused(detail: str) -> InvalidInput:
+        return InvalidInput(Problem.FIELD_TYPE, detail, "group_sizes")
+
+    if isinstance(text, str) and len(text) > _MAX_CONTRAST:
+        raise refused(f"the JSON may have at most {_MAX_CONTRAST:,} characters")
+    if _has_labels(text):
+        raise refused(
+            "groups are named by the ids of their choices, which have only the letters a to z, digits, - and "
+            "_: the codebook has the ids"
+        )
     try:
         value = parse_json(text.encode(), max_bytes=_MAX_CONTRAST, decimals=True)
-        sizes = {name: _exact(size, "group_sizes") for name, size in value.items()}
+        given = list(value.items())
     except (InvalidInput, AttributeError, UnicodeEncodeError):
-        raise InvalidInput(Problem.FIELD_TYPE, detail, "group_sizes") from None
-    if len(sizes) < 2 or min(sizes.values()) <= 0:
-        raise InvalidInput(Problem.FIELD_TYPE, detail, "group_sizes")
+        raise refused(
+            'give sizes by group, each group once, as JSON such as {"north": 500, "south": 300}'
+        ) from None
+    try:
+        sizes = {name: _exact(size, "group_sizes") for name, size in given}
+    except InvalidInput:
+        raise refused("sizes are numbers from 10^-12 to below 10^13, in any unit") from None
+    if min(sizes.values(), default=1) <= 0:
+        raise refused("sizes are above 0: leave a group out that is not part of the population")
+    if len(sizes) < 2:
+        raise refused("a population has at least two groups: for one group, its own rows suffice")
     return sizes
+
+
+def _has_labels(text: Any) -> bool:
+    """Return True for a JSON object with a key that cannot be an id, as it is not ASCII."""
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(value, Mapping) and not all(name.isascii() for name in value)
 
 
 def _coefficients(value: Any, field: str) -> Coefficients:

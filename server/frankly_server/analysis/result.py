@@ -6,8 +6,7 @@ their counts. The key `inputs` of the result contains the request, the newest re
 document and the version of the code, from which `Analysis.replay` computes the result again.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.anchors import pairs_with_anchors
 from frankly_server.analysis.arms import arms_json
-from frankly_server.analysis.comparing import comparisons
+from frankly_server.analysis.comparing import comparisons, require_margin
 from frankly_server.analysis.completion import Shares, completions_json
 from frankly_server.analysis.contrasts import Sample
 from frankly_server.analysis.counted_document import Blocks, CellCounts, Key, Received
@@ -60,6 +59,7 @@ def estimates_json(survey: str, documents: Sequence[Received], request: Request)
     """
     require_stated(documents, request)
     requested = tables(documents, request)
+    require_margin(requested, request)
     by_table = [(table, groups_of(table, request)) for table in requested]
     of_population = require_groups(requested, request)
     groups = [(table, group) for table, of_table in by_table for group in of_table]
@@ -137,11 +137,6 @@ def _shares_of(request: Request) -> Shares:
         ]
 
     return shares
-
-
-def encode(body: Mapping[str, Any]) -> bytes:
-    """Serialise an answer. Responses consist of these bytes, and a replay must reproduce them."""
-    return json.dumps(body, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
 
 
 def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blocks]]:

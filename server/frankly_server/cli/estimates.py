@@ -14,7 +14,6 @@ from frankly_protocol.clock import format_time
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.analysis import encode
 from frankly_server.cli.console import (
     Command,
     json_option,
@@ -119,7 +118,7 @@ def estimates(
             else remote[0].estimates(remote[1], language=language, **fields)
         )
     if result:
-        click.echo(encode(response.body), nl=False)
+        click.echo(response.to_json(), nl=False)
         return
     if as_csv:
         exported = response.comparisons if fields["compare"] else response

@@ -239,6 +239,8 @@ class Production(BaseApplication):  # type: ignore[misc]
             "threads": threads + SPARE_THREADS,
             "backlog": 1024,
             "worker_connections": 1000,
+            # The default is shorter than the longest query that the application accepts.
+            "limit_request_line": 8190,
             "timeout": _WORKER_TIMEOUT_S,
             "graceful_timeout": int(DRAIN_S),
             "keepalive": _KEEP_ALIVE_S,

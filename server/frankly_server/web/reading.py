@@ -8,13 +8,15 @@ from flask import request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.analysis.request import MARGIN_RANGE
 from frankly_server.store.schema import is_digest, is_id
 
 JSON = "application/json"
 TEXT = "text/plain"
 BYTES = "application/octet-stream"
 BATCH_JSON = "application/vnd.frankly.batch+json"
-MAX_QUERY_BYTES = 2048
+MAX_QUERY_BYTES = 7680
+"""With a path, such a query fits into 8,000 bytes, the request line that RFC 9112 recommends to support."""
 MAX_QUERY_FIELDS = 32
 
 
@@ -61,7 +63,9 @@ def query(allowed: Collection[str]) -> dict[str, str]:
     ):
         raise InvalidInput(
             Problem.BAD_REQUEST,
-            f"a query has at most {MAX_QUERY_FIELDS} parameters and {MAX_QUERY_BYTES} bytes",
+            f"a query has at most {MAX_QUERY_FIELDS} parameters and {MAX_QUERY_BYTES:,} bytes as it is sent, "
+            "that is, percent-encoded",
+            _longest(allowed),
         )
     parameters: dict[str, str] = {}
     for name, value in request.args.items(multi=True):
@@ -77,6 +81,16 @@ def query(allowed: Collection[str]) -> dict[str, str]:
             raise InvalidInput(Problem.BAD_REQUEST, "a query parameter is given twice", name)
         parameters[name] = value
     return parameters
+
+
+def _longest(allowed: Collection[str]) -> str | None:
+    """Return a known parameter that takes more than half of the bytes of a query; None if none does."""
+    sizes = dict.fromkeys(allowed, 0)
+    for part in request.query_string.split(b"&"):
+        name = part.partition(b"=")[0].decode("latin-1")
+        if name in sizes:
+            sizes[name] += len(part)
+    return next((name for name, size in sizes.items() if size > MAX_QUERY_BYTES // 2), None)
 
 
 def survey_id(text: str) -> str:
@@ -143,9 +157,7 @@ def level(text: str, name: str) -> float:
 def positive(text: str, name: str) -> float:
     """Return a positive decimal. Raises InvalidInput(field_type)."""
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,12})?", text) or float(text) == 0:
-        raise InvalidInput(
-            Problem.FIELD_TYPE, "a decimal above 0: for 5 points of a share use 0.05", name
-        )
+        raise InvalidInput(Problem.FIELD_TYPE, MARGIN_RANGE, name)
     return float(text)
 
 

@@ -2,6 +2,7 @@
 """Equivalence of groups (docs/maths/comparisons.md, claim 14): two one-sided tests, by hand and by enumeration."""
 
 import json
+from dataclasses import replace
 from math import comb, sqrt
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from frankly_analyst import Comparisons
 from frankly_design.estimate.effects import equivalence
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.questions import Wanted
 from frankly_server.analysis.request import Request
 from scipy import stats
 
@@ -134,6 +136,17 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], tuple[str, str]]]] = {
     "not a number": ({"equivalence": float("nan")}, ("field_type", "equivalence")),
     "infinite": ({"equivalence": float("inf")}, ("field_type", "equivalence")),
     "huge": ({"equivalence": 10**400}, ("field_type", "equivalence")),
+    "above the limit": ({"equivalence": 1e9, "targets": "scales"}, ("field_type", "equivalence")),
+    "all of a share": ({"equivalence": 1}, ("field_type", "equivalence")),
+    "points": ({"equivalence": 5, "targets": "shares"}, ("field_type", "equivalence")),
+    "points of a combination": (
+        {"equivalence": 5, "targets": {"q": {"x": {"c0": 1}, "mean": {"c0": 1, "c1": 2, "c2": 5}}}},
+        ("field_type", "equivalence"),
+    ),
+    "points of those who answered": (
+        {"equivalence": 5, "percent": "answered", "targets": "shares"},
+        ("field_type", "equivalence"),
+    ),
     "a text": ({"equivalence": "0.1"}, ("field_type", "equivalence")),
     "true": ({"equivalence": True}, ("field_type", "equivalence")),
     "a list": ({"equivalence": [0.1]}, ("field_type", "equivalence")),
@@ -145,6 +158,46 @@ REFUSED: Final[dict[str, tuple[dict[str, Any], tuple[str, str]]]] = {
 def test_bad_differences_are_refused(name: str) -> None:
     fields, expected = REFUSED[name]
     assert code_and_field(InvalidInput, compared, **fields) == expected
+
+
+def test_the_errors_say_the_unit_and_the_limit() -> None:
+    with pytest.raises(InvalidInput, match=r"0\.05 is 5 points of a share"):
+        compared(equivalence=5)
+    with pytest.raises(InvalidInput, match="below 1,000,000,000"):
+        compared(equivalence=1e9)
+
+
+def test_margins_of_means_may_be_large_and_are_not_those_of_the_shares_beside_them() -> None:
+    rows = {
+        row["choice"]: row
+        for row in compared(compare='{"c0": 1, "c1": -1}', targets="scales", equivalence=1.5)[
+            "rows"
+        ]
+    }
+    mean = rows["mean"]
+    expected = stats.norm.sf((1.5 - abs(mean["difference"])) / mean["se"])
+    assert mean["p_equivalence"] == pytest.approx(expected)
+    shares = [row["p_equivalence"] for name, row in rows.items() if name != "mean"]
+    assert shares
+    assert set(shares) == {None}
+    # Combinations with other weights than those of shares, and ratios, which have no limit.
+    for target in ({"c0": 1, "c1": 2, "c2": 5}, {"of": {"c0": 1}, "over": {"c1": 1}}):
+        found = compared(targets={"q": {"x": target}}, equivalence=1.5)["rows"]
+        assert all(row["p_equivalence"] is not None for row in found)
+
+
+def test_means_and_shares_of_two_questions_need_a_request_each() -> None:
+    """A margin of 5 years is none of the shares of the other question."""
+    mean = replace(question("q", 3, score=(1, 2, 5)), wanted=Wanted("mean"))
+    document = document_of(
+        (block_about(grr(3, 2), mean), block_about(grr(3, 2), question("r", 3))),
+        (question("region", 3),),
+    )
+    source = received(document, COUNTS)
+    asked = {"by": "region", "compare": "all", "equivalence": 2}
+    assert code_and_field(InvalidInput, result, source, **asked) == ("field_type", "equivalence")
+    (found,) = result(source, **asked | {"targets": "scales"})["comparisons"]
+    assert found["rows"][0]["p_equivalence"] is not None
 
 
 def test_a_stored_request_keeps_it() -> None:

@@ -7,6 +7,7 @@ Claims 12 and 13 of docs/maths/comparisons.md.
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
@@ -513,6 +514,7 @@ def test_every_export_has_its_rows() -> None:
     assert "(n=430)" in str(read.plot("q"))
     assert "430 reports" in str(read.plot("q"))
     assert "430 reports" in str(read.plot("q", by="weighted=region"))
+    assert "weighted region (n=430)" in str(read.plot("q"))
     assert ("weighted=region", "estimate") in read.to_pandas(wide=True).columns
 
 
@@ -552,6 +554,54 @@ def test_bad_sizes_are_refused(name: str) -> None:
     asked = {"by": "region", "group_sizes": TEXT} | fields
     of = sources(*VERSIONS["a table"])
     assert code_and_field(InvalidInput, result, *of, **asked) == expected
+
+
+SAID: Final = {
+    '{"c0": 1, "S\u00fcden": 1}': "ids of their choices",
+    r'{"c0": 1, "S\u00fcden": 1}': "ids of their choices",
+    '{"c0": 1, "c1": 1e13}': "below 10^13",
+    '{"c0": 1, "c1": "1e300"}': "below 10^13",
+    '{"c0": 1, "c1": 1e-13}': "10^-12",
+    '{"c0": 1, "c1": null}': "sizes are numbers",
+    '{"c0": 1, "c1": 0}': "above 0: leave a group out",
+    '{"c0": 1}': "at least two groups",
+    '{"c0": 1, "c0": 1}': "each group once",
+    '{"c0": 1': "as JSON such as",
+    '{"c0": 1, "c1": ' + " " * 2**14 + "1}": "at most 16,384 characters",
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_each_error_says_what_is_wrong(text: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(SAID[text])) as refused:
+        result(*sources(*VERSIONS["a table"]), by="region", group_sizes=text)
+    assert refused.value.field == "group_sizes"
+
+
+def test_decimals_may_be_texts_which_are_exact() -> None:
+    of = sources(*VERSIONS["a table"])
+    _, one = apart(result(*of, by="region", group_sizes='{"c0": 0.1, "c1": 3}'))
+    _, other = apart(result(*of, by="region", group_sizes='{"c0": "0.1", "c1": "3"}'))
+    assert one == other
+
+
+def test_a_choice_that_the_newest_version_lacks_is_in_no_group() -> None:
+    """Its reports are in the first version, whose people could still choose it."""
+    first = document_of((block_about(WARNER, question("q", 2)),), (question("region", 3),))
+    second = document_of((block_about(WARNER, question("q", 2)),), (question("region", 2),), 2)
+    of = (
+        received(first, {"c0": (30, 30), "c1": (20, 40), "c2": (10, 50)}),
+        received(second, {"c0": (30, 30), "c1": (20, 40)}),
+    )
+    found = result(*of, by="region", group_sizes='{"c0": 1, "c1": 1}')
+    (note,) = [one for one in found["notes"] if one.startswith("weighted=region")]
+    assert (
+        "without an answer to region, or with one that its newest version lacks (c2), are in no group."
+        in note
+    )
+    assert [one["n"] for one in found["questions"]] == [120, 120, 240]
+    with pytest.raises(InvalidInput, match="no longer has c2; the groups are c0, c1"):
+        result(*of, by="region", group_sizes='{"c0": 1, "c2": 1}')
 
 
 def test_the_error_names_the_groups() -> None:

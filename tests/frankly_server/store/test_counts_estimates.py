@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
-from frankly_server.analysis import Analysis
-from frankly_server.analysis.result import encode
+from frankly_server.analysis import Analysis, encode
 from frankly_server.store import Database, Layout, ReportRow
 from sqlalchemy import event
 

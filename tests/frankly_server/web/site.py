@@ -77,13 +77,21 @@ class Site:
                 "strata": {"region": "north"}, "token": None}  # fmt: skip
         return body | changes
 
-    def release(self) -> int:
-        """Release all pending reports, even if there are few; return their number."""
+    def release(self, item: str | None = None) -> int:
+        """Release all pending reports, even if there are few; return their number.
+
+        item : id of the survey's instructed item, if it has one.
+        """
         n = 0
         with self.services.database.transaction("release") as tx:
             for row in tx.documents.versions(self.survey):
                 n += tx.releases.release(
-                    self.survey, row.digest, 1, "2026-06-02T00:00:00Z", is_over=lambda: False
+                    self.survey,
+                    row.digest,
+                    1,
+                    "2026-06-02T00:00:00Z",
+                    is_over=lambda: False,
+                    item=item,
                 )
         return n
 
@@ -116,14 +124,14 @@ def captured_logs() -> Iterator[io.StringIO]:
     root.handlers[:], root.level = handlers, level
 
 
-def make_site(home: Path, database_url: str, survey: bytes = SURVEY) -> Site:
-    """Migrate, create keys, publish the survey, create API keys."""
+def make_site(home: Path, database_url: str, survey: bytes = SURVEY, name: str = "habits") -> Site:
+    """Migrate, create keys, publish the survey of this name, create API keys."""
     settings = Settings(home=home, database_url=SecretStr(database_url))
     migrated(database_url).close()
     services = Services.open(settings, FixedClock(NOW))
     services.keys.init()
     services.surveys.apply(parse_definition(survey))
-    published = services.surveys.publish("habits")
+    published = services.surveys.publish(name)
     return Site(
         settings=settings,
         services=services,

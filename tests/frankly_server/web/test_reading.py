@@ -5,8 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from flask import Flask
 from frankly_protocol.errors import InvalidInput
+from frankly_server.cli.gunicorn_server import Production
 from frankly_server.web import reading
+from gunicorn.http.parser import RequestParser  # type: ignore[import-untyped]
 
 ID, DIGEST = "ab" * 16, "sha256:" + "cd" * 32
 READ: list[tuple[Callable[[Any, str], object], Any, object]] = [
@@ -51,3 +54,30 @@ def test_every_other_spelling_is_refused_by_name(
         with pytest.raises(InvalidInput) as caught:
             read(text, "name")
         assert (caught.value.code, caught.value.field) == (code, field), text
+
+
+def test_the_production_server_accepts_the_longest_query() -> None:
+    """Its parser, with its options; the application refuses a longer query."""
+    options = Production(None, host="::1", port=1, threads=1, ready=print).cfg
+    path = f"/v1/surveys/{ID}/estimates"
+    line = f"GET {path}?{'a' * reading.MAX_QUERY_BYTES} HTTP/1.1"
+    (parsed,) = RequestParser(options, iter([f"{line}\r\nHost: x\r\n\r\n".encode()]), ("::1", 1))
+    assert len(parsed.query) == reading.MAX_QUERY_BYTES
+    assert len(line) <= 8000
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("by=region&group_sizes=" + "%22" * 2600, "group_sizes"),
+        ("other=" + "a" * 8000, None),
+        ("by=" + "a" * 3000 + "&group_sizes=" + "a" * 3000 + "&random=" + "a" * 3000, None),
+    ],
+)
+def test_a_query_that_is_too_long_names_the_field(query: str, field: str | None) -> None:
+    with (
+        Flask(__name__).test_request_context(f"/?{query}"),
+        pytest.raises(InvalidInput, match="7,680 bytes as it is sent") as refused,
+    ):
+        reading.query(("by", "group_sizes", "random"))
+    assert (refused.value.code, refused.value.field) == ("bad_request", field)

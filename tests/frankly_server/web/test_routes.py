@@ -42,7 +42,7 @@ BAD_PATHS: dict[str, tuple[int, str]] = {
     "/v1/../v1/keys": (404, "not_found"),
     "/v1/keys?x=1": (422, "field_unknown"),
     "/health?" + "&".join(f"p{i}=1" for i in range(10_000)): (400, "bad_request"),
-    "/health?x=" + "a" * 3000: (400, "bad_request"),
+    "/health?x=" + "a" * 8000: (400, "bad_request"),
     "/v1/surveys/S/document?digest=sha256:" + "0" * 64: (404, "survey_unknown"),
     "/v1/surveys/S/document?digest=sha256:xyz": (422, "field_type"),
     "/v1/surveys/S/document?digest=": (422, "field_type"),

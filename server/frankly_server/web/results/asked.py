@@ -31,8 +31,11 @@ METHOD_WORDS: Final = {
 """Methods that the form offers; a URL can contain any method of the API."""
 PERCENT_WORDS: Final = {"row": "share within its row", "column": "share within its column"}
 _OWN: Final = ("product", "by", "period", "row", "column")
+# The page shows no test of equivalence, so it does not accept a margin for one.
 _SHARED: Final = tuple(
-    name for name in FIELDS if name not in ("by", "targets", "simultaneous", "completion")
+    name
+    for name in FIELDS
+    if name not in ("by", "targets", "simultaneous", "completion", "equivalence")
 )
 
 
