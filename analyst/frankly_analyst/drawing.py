@@ -8,6 +8,7 @@ from typing import Final
 from frankly_analyst import charts
 from frankly_analyst.charts import Line, Scale
 from frankly_analyst.plots import NUMBER
+from frankly_analyst.request import WEIGHTED
 from frankly_analyst.rows import Estimate
 from frankly_analyst.shown import CONTRAST, Range, Shown
 from frankly_analyst.svg import Svg
@@ -22,8 +23,9 @@ MOST_LINES = 60
 
 
 def group_values(by: str) -> str:
-    """Return the values of a group such as ``region=north`` without their names."""
-    return ", ".join(part.partition("=")[2] for part in by.split(" "))
+    """Return the values of a group such as ``region=north`` without their names; of a population "weighted region"."""
+    parts = (part.partition("=") for part in by.split(" "))
+    return ", ".join(f"{name} {value}" if name == WEIGHTED else value for name, _, value in parts)
 
 
 def lines_of(rows: Sequence[Estimate], possible: Range | None = None) -> list[Line]:

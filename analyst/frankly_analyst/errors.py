@@ -43,6 +43,6 @@ class Refused(AnalystError):
 class InvalidRequest(AnalystError):
     """A request that this client refuses without sending it.
 
-    ``code`` is one of the server's codes: survey_unknown, strata_invalid, targets_invalid, counts_invalid or
-    unsupported.
+    ``code`` is one of the server's codes: survey_unknown, field_type, strata_invalid, targets_invalid,
+    counts_invalid or unsupported.
     """

@@ -14,9 +14,10 @@ from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_sdk import Policy
 from frankly_sdk.testing import open_client
 from frankly_server.accounts import Passwords
+from frankly_server.analysis import encode
 from frankly_server.analysis.analysis import Analysis
 from frankly_server.analysis.request import Request
-from frankly_server.analysis.result import encode, estimates_json
+from frankly_server.analysis.result import estimates_json
 from frankly_server.app import create_app
 from frankly_server.services import Services
 from frankly_server.settings import Settings

@@ -4,11 +4,13 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from tests.frankly_analyst import redbook_desk, validity_desk
 from tests.frankly_analyst.desk import filled, serving
+from tests.frankly_server.web.site import Site
 from tools.site.notebooks import page, run
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -16,9 +18,17 @@ NOTEBOOKS: Final = (
     "first_estimates",
     "tables_and_evidence",
     "weights_and_a_model",
+    "comparisons",
+    "validity",
     "survey_packages",
+    "regression_on_public_data",
 )
 REPORTS: Final = 2400
+_OWN_DESK: Final = {
+    "validity": (validity_desk.filled, REPORTS),
+    "regression_on_public_data": (redbook_desk.filled, redbook_desk.WOMEN),
+}
+"""Notebook → the function that fills its survey and the number of reports, where these are its own."""
 
 
 def pages(
@@ -40,10 +50,25 @@ def pages(
     return made
 
 
+def served(
+    folder: Path, chosen: Sequence[str] = NOTEBOOKS
+) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Run the chosen notebooks, each against its survey; return like `pages`."""
+    made: dict[str, tuple[str, dict[str, Any]]] = {}
+    by_desk: dict[tuple[Callable[[Path, int], Site], int], list[str]] = {}
+    for name in chosen:
+        by_desk.setdefault(_OWN_DESK.get(name, (filled, REPORTS)), []).append(name)
+    for number, ((fill, n), names) in enumerate(by_desk.items()):
+        home = folder / f"desk{number}"
+        home.mkdir()
+        with serving(fill(home, n)) as environment:
+            made |= pages(home, environment, names)
+    return made
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
-        with serving(filled(Path(scratch), REPORTS)) as environment:
-            made = pages(Path(scratch), environment)
+        made = served(Path(scratch))
         target = ROOT / "docs" / "notebooks"
         target.mkdir(exist_ok=True)
         for name, (text, _) in made.items():

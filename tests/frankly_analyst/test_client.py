@@ -14,6 +14,7 @@ from frankly_analyst.analyst import _read
 from frankly_analyst.formats import COLUMNS
 from frankly_analyst.plots import percent
 from frankly_analyst.rows import localised
+from frankly_server.analysis import encode
 
 from tests.frankly_analyst.conftest import Served
 from tests.frankly_analyst.desk import Answer, says, stranger
@@ -63,6 +64,10 @@ def test_csv_reads_back(found: Estimates) -> None:
     assert [float(line["estimate"]) for line in lines] == [row.estimate for row in found]
     assert tuple(lines[0]) == COLUMNS
     assert {line["status"] for line in lines} == {"ok"}
+
+
+def test_json_has_the_bytes_of_the_response(served: Served, found: Estimates) -> None:
+    assert found.to_json() == served.site.estimates().data == encode(found.body)
 
 
 def test_the_table_for_people_has_the_texts(served: Served, found: Estimates) -> None:

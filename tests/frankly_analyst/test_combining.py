@@ -220,6 +220,11 @@ def test_a_saved_result_replays(served: Served, tmp_path: Path, monkeypatch: pyt
     )
     assert front.run(["replay", str(tmp_path / "result.json"), "--json"]) == 6
     assert json.loads(capsys.readouterr().err)["code"] == "integrity"
+    analyst = Analyst(served.url, served.site.analyst_key)
+    crossed = analyst.estimates(served.site.survey).crosstab("smokes", "drinks")
+    (tmp_path / "result.json").write_bytes(crossed.to_json())
+    assert front.run(["replay", str(tmp_path / "result.json")]) == 0
+    capsys.readouterr()
     # Cells of joint tables have names beyond ASCII; what is no result is refused by name.
     crosstab = ["--crosstab", "smokes", "--crosstab", "drinks"]
     assert front.run(["estimates", served.site.survey, *where, "--result", *crosstab]) == 0

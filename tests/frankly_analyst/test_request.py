@@ -10,9 +10,12 @@ import shutil
 import subprocess
 import sys
 from datetime import date
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import frankly_analyst
 import jsonschema
@@ -21,7 +24,7 @@ import pytest
 import requests
 from click.testing import CliRunner
 from flask import Flask
-from frankly_analyst import Analyst, EstimatesRequest, Unreachable, request
+from frankly_analyst import Analyst, EstimatesRequest, InvalidRequest, Unreachable, request
 from frankly_analyst.request import FIELDS, as_text
 from frankly_design.estimate import margins
 from frankly_server.analysis.request import Request
@@ -110,6 +113,42 @@ def test_values_of_numpy_are_sent_as_well() -> None:
     assert EstimatesRequest(since=date(2026, 5, 1)).query() == {"since": "2026-05-01"}
 
 
+def test_numbers_by_name_may_have_any_type_of_number() -> None:
+    sizes = {"a": np.int64(500), "b": np.float64(0.5), "c": Decimal("5.10"), "d": Fraction(1, 4)}
+    text = EstimatesRequest(group_sizes=sizes).query()["group_sizes"]  # type: ignore[arg-type]
+    assert json.loads(text) == {"a": 500, "b": 0.5, "c": "5.10", "d": 0.25}
+    law = EstimatesRequest(random={"q": {"a": np.int64(1), "b": np.float32(0.5)}}).query()["random"]  # type: ignore[dict-item]
+    assert json.loads(law) == {"q": {"a": 1, "b": 0.5}}
+    found = Request.from_json({"by": "region", "group_sizes": text})
+    assert found.sizes == {"a": 500, "b": Fraction(1, 2), "c": Fraction("5.1"), "d": Fraction(1, 4)}
+
+
+@pytest.mark.parametrize("sizes", [{"a": 1j}, {"a": object()}, {"a": np.True_}, {np.int64(1): 1}])
+def test_sizes_that_are_no_numbers_are_refused_without_sending_them(sizes: Any) -> None:
+    analyst = Analyst("https://surveys.example.org", "key")
+    with pytest.raises(InvalidRequest) as refused:
+        analyst.estimates("0" * 32, by="region", group_sizes=sizes)
+    assert (refused.value.code, refused.value.field) == ("field_type", "group_sizes")
+
+
+def test_sizes_of_many_groups_fit_into_a_query(served: Served) -> None:
+    """150 countries are unknown groups here; 1,000 are too long for an address, and the error says which field is."""
+    codes = [a + b for a in ascii_lowercase for b in ascii_lowercase]
+    sizes = json.dumps(dict.fromkeys(codes[:150], 41_000_000))
+    assert len(sizes) <= FIELDS["group_sizes"].metadata["schema"]["maxLength"]
+    found = served.site.estimates(f"?{urlencode({'by': 'region', 'group_sizes': sizes})}")
+    assert (found.status_code, found.get_json()["field"]) == (422, "group_sizes")
+    assert "the groups are" in found.get_json()["detail"]
+    long = json.dumps(dict.fromkeys(codes, 41_000_000))
+    found = served.site.estimates(f"?{urlencode({'by': 'region', 'group_sizes': long})}")
+    assert (found.status_code, found.get_json()["field"]) == (400, "group_sizes")
+    # As long as the schema allows, however short the names are.
+    longest = "{" + ",".join(f'"{a}":1' for a in codes) + "}"
+    longest = longest[: FIELDS["group_sizes"].metadata["schema"]["maxLength"]]
+    found = served.site.estimates(f"?{urlencode({'by': 'region', 'group_sizes': longest})}")
+    assert (found.status_code, found.get_json()["field"]) == (422, "group_sizes")
+
+
 def test_the_client_refuses_a_field_that_is_not_declared() -> None:
     with pytest.raises(TypeError, match="colour"):
         Analyst("https://surveys.example.org", "key").estimates("0" * 32, colour="red")  # type: ignore[call-arg]
@@ -143,9 +182,9 @@ def test_the_snippet_is_python_that_asks_for_it(name: str) -> None:
 
 
 # The page uses `row` and `column` for targets, `by` and `period` for groups, and the names of
-# methods.
+# methods. It has no test of equivalence.
 @pytest.mark.parametrize(
-    "name", sorted(set(FIELDS) - {"targets", "simultaneous", "by", "completion"})
+    "name", sorted(set(FIELDS) - {"targets", "simultaneous", "by", "completion", "equivalence"})
 )
 def test_the_pages_links_keep_it(name: str) -> None:
     _, text = VALUES[name]

@@ -10,7 +10,7 @@ from frankly_analyst import Estimate, Estimates
 from frankly_design.estimate import estimate
 from frankly_design.kinds.decoder import shares
 from frankly_protocol.documents import SurveyDocument
-from frankly_server.analysis.result import encode
+from frankly_server.analysis import encode
 from frankly_server.store import ReportRow
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.web.results.denial import denial_sentences
