@@ -71,8 +71,10 @@ class Counts:
         """
         parts = tuple(p for p in self.parts if set(questions) <= {q.id for q in p.questions})
         if not parts:
+            held = ", ".join(dict.fromkeys(part.id for part in self.parts))
             detail = (
-                f"no part contains {', '.join(questions)}: see `parts`, or request them together"
+                f"no part contains {', '.join(questions)}: these counts have {held}; questions of "
+                "several blocks must be requested together"
             )
             raise InvalidRequest(detail, code="targets_invalid", field="questions")
         return parts
@@ -144,7 +146,8 @@ class Counts:
         are not counted one by one.
         """
         if not questions or not all(isinstance(name, str) for name in questions):
-            detail = "name one or more as texts, which are in one part of these counts"
+            held = ", ".join(dict.fromkeys(q.id for part in self.parts for q in part.questions))
+            detail = f"name one or more as texts, of {held}"
             raise InvalidRequest(detail, code="targets_invalid", field="questions")
         parts = self.by_document(*questions, documents=documents)
         choices = [

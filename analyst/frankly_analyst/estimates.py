@@ -112,8 +112,11 @@ class Estimates:
         """Return the rows of one question, or of its group `by`. Raises InvalidRequest(targets_invalid) if none."""
         rows = tuple(row for row in self.rows if (row.question, row.by) == (question, by))
         if not rows:
+            held = ", ".join(dict.fromkeys(row.question for row in self.rows))
             raise InvalidRequest(
-                "there are no estimates of this question", code="targets_invalid", field="question"
+                f"there are no estimates of this question or group: the questions are {held}",
+                code="targets_invalid",
+                field="question",
             )
         return rows
 

@@ -114,16 +114,21 @@ class ScoreTable:
         ]
         return arrow.table(dict(self.values), schema=arrow.schema(fields))
 
-    def codebook(self) -> str:
+    def codebook(self, *, coded: bool = False) -> str:
         """Return one line for each column as CSV: name, role, label, values, and a score's mean and error.
 
-        The mean and error are there to check a package's import.
+        The mean and error are there to check a package's import. coded : public answers are numbers
+        from 1 in the order of their choices, as in SPSS and Stata files.
         """
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(["column", "role", "label", "values", "mean", "se"])
         for c in self.columns:
-            values = "; ".join(f"{value} = {label}" for value, label in c.labels.items())
+            labels = c.labels
+            if coded:
+                codes = self._codes(c).items()
+                labels = {f"{code:g}": f"{v} ({c.labels.get(v, v)})" for v, code in codes}
+            values = "; ".join(f"{value} = {label}" for value, label in labels.items())
             writer.writerow(map(cell, [c.name, c.role, c.label, values, c.mean, c.se]))
         return out.getvalue()
 
@@ -149,11 +154,19 @@ class ScoreTable:
                 file.write_text(self.to_csv(), encoding="utf-8")
             elif kind == "parquet":
                 needed("pyarrow.parquet").write_table(self.to_arrow(), file)
-            codebook.write_text(self.codebook(), encoding="utf-8")
+            codebook.write_text(self.codebook(coded=kind in ("sav", "dta")), encoding="utf-8")
         except OSError as error:
             detail = f"the file cannot be written ({type(error).__name__})"
             raise InvalidRequest(detail, code="unsupported", field="path") from None
         return file, codebook
+
+    def _codes(self, column: Column) -> dict[str, float]:
+        """Return numbers for public answers and arms; {} for columns of numbers."""
+        if column.role in (SCORE, SYMBOL, COUNT) or column.name == "version":
+            return {}
+        # In the order of the choices, so that equal codes mean equal choices in every file.
+        held = (value for value in self.values[column.name] if value is not None)
+        return {v: float(i) for i, v in enumerate(dict.fromkeys([*column.labels, *held]), start=1)}
 
     def _write_labelled(self, kind: str, path: Path) -> None:
         columns: dict[str, list[Any]] = {}
@@ -163,9 +176,7 @@ class ScoreTable:
             if c.role in (SCORE, SYMBOL, COUNT) or c.name == "version":
                 columns[c.name] = [float(value) for value in values]
                 continue
-            # In the order of the choices, so that equal codes mean equal choices in every file.
-            known = dict.fromkeys([*c.labels, *(v for v in values if v is not None)])
-            codes = {value: float(i) for i, value in enumerate(known, start=1)}
+            codes = self._codes(c)
             columns[c.name] = [float("nan") if v is None else codes[v] for v in values]
             labels[c.name] = {int(code): c.labels.get(v, v) for v, code in codes.items()}
         texts = {c.name: c.label for c in self.columns}
@@ -362,7 +373,9 @@ class Builder:
             told = (
                 "their public answers are missing in this table"
                 if inside == withheld + without and not self.complete
-                else f"the table has {0 if self.complete else inside} of them, with missing public answers"
+                else "they are not in this table"
+                if self.complete or not inside
+                else f"the table has {inside} of them, with missing public answers"
             )
             yield (
                 f"{withheld} reports are in strata below the minimum, {without} were released without "

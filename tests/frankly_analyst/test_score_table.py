@@ -180,8 +180,20 @@ def test_reports_without_public_answers_are_rows_with_missing_values() -> None:
     assert table.notes[0].endswith("their public answers are missing in this table")
     complete = counts.table("mood", complete=True)
     assert complete.n == 80
-    assert complete.notes[0].endswith("the table has 0 of them, with missing public answers")
+    assert complete.notes[0].endswith("they are not in this table")
     assert all(row["q_1st"] == "b" for row in complete)
+
+
+def test_the_codebook_of_a_labelled_file_has_its_codes(tmp_path: Path) -> None:
+    path, codebook = _changed().table("mood").write(tmp_path / "mood.dta")
+    frame, described = pyreadstat.read_dta(path)
+    lines = {
+        line["column"]: line for line in csv.DictReader(io.StringIO(codebook.read_text("utf-8")))
+    }
+    assert lines["q_1st"]["values"] == "1 = a (a); 2 = b (b)"
+    assert described.variable_value_labels["q_1st"] == {1: "a", 2: "b"}
+    assert set(frame["q_1st"].dropna()) == {2}
+    assert lines["version"]["values"] == ""
 
 
 def test_labelled_files_keep_missing_public_answers(tmp_path: Path) -> None:

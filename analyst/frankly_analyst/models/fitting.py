@@ -147,7 +147,10 @@ def _refusal(solution: Solution, terms: Sequence[tuple[str, str]]) -> InvalidReq
     if solution.problem == "infinite":
         weak = np.abs(solution.beta) > 0.5 * np.abs(solution.beta).max()
         reason = "the counts fit best where a share is 0 or 1, so that an estimate is infinite"
-        advice = "Merge groups, leave out terms, or fit kind='linear', which stays finite"
+        advice = (
+            "Merge groups, leave out terms, or fit kind='linear', which stays finite (its choices "
+            "need scores: those of the survey, or scores={…})"
+        )
     elif solution.problem == "singular":
         weak = undetermined(solution.information) > 0.1
         reason = "the mechanism and these strata do not determine all coefficients"

@@ -15,6 +15,7 @@ from frankly_analyst.comparisons import points
 from frankly_analyst.counted_part import CountedPart, Stratum
 from frankly_analyst.counts import Counts
 from frankly_analyst.errors import InvalidRequest
+from frankly_analyst.models.numbers import numbers
 from frankly_analyst.models.sample import FloatArray
 from frankly_analyst.models.weighted import aligned_rows
 from frankly_analyst.plots import SHARE, percent
@@ -118,6 +119,8 @@ def left_out(
     Raises InvalidRequest: targets_invalid for an unknown question, counts_invalid if no reports are
     left out, or fewer than two of a document on either side.
     """
+    if not 0 < float(numbers(level, "level")) < 1:
+        raise InvalidRequest("must be between 0 and 1", code="targets_invalid", field="level")
     parts = counts.by_document(question, documents=documents)
     known = [(part, reduce(Stratum.__add__, part.strata)) for part in parts if part.strata]
     rest = [(part, part.rest) for part in parts if part.rest is not None]

@@ -139,7 +139,7 @@ def scores_of(
     if missing:
         raise _invalid(
             "scores",
-            f"has no number for {', '.join(missing)}: a linear model needs one for each choice",
+            f"has no number for {', '.join(missing)}: give scores={{…}} with one for each choice",
         )
     return numbers([values[choice] for choice in choices], "scores")
 

@@ -47,7 +47,10 @@ class WeightedRow:
 
 @dataclass(frozen=True)
 class Weighted:
-    """Weighted estimates of one question, with their covariance matrix."""
+    """Weighted estimates of one question, with their covariance matrix.
+
+    n : reports of all groups together.
+    """
 
     question: str
     rows: tuple[WeightedRow, ...]
@@ -55,6 +58,7 @@ class Weighted:
     weights: Weights
     sampling: str
     level: float
+    n: int
     notes: tuple[str, ...] = ()
 
     def contrast(self, of: Mapping[str, float]) -> Combined:
@@ -120,7 +124,7 @@ class Weighted:
 
     def __str__(self) -> str:
         head = (
-            f"{self.question}: {self.rows[0].n} reports, weights {self.weights.method}, {self.sampling} "
+            f"{self.question}: {self.n} reports, weights {self.weights.method}, {self.sampling} "
             f"random sample, level {self.level:g}"
         )
         return "\n".join([head, *aligned_rows([list(_HEAD), *self._cells()]), *self.notes])
@@ -202,7 +206,7 @@ def estimate(
             )
         )
     notes = tuple(sample.notes() + single_strata(sample, sampling))
-    return Weighted(sample.questions[0], tuple(rows), final, used, sampling, level, notes)
+    return Weighted(sample.questions[0], tuple(rows), final, used, sampling, level, sample.n, notes)
 
 
 def _groups(sample: Sample, by: str | None) -> tuple[list[str], FloatArray]:

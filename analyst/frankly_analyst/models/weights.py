@@ -219,12 +219,13 @@ def _margins(start: Weights, totals: Totals) -> tuple[list[FloatArray], list[Flo
     indicators, known = [], []
     for by, cells in totals.items():
         keys, values = _keys(start.strata, by), _tuples(cells, "totals")
-        absent = sorted(set(keys) - set(values)) or sorted(set(values) - set(keys))
-        if absent:
-            reason = "no known total" if absent[0] not in values else "a known total but no reports"
-            raise _invalid(
-                "totals", f"{_named(absent[0])} has {reason}: merge it with another cell"
-            )
+        unknown, absent = sorted(set(values) - set(keys)), sorted(set(keys) - set(values))
+        if unknown or absent:
+            # Both are named: a misspelt cell is one of the first and leaves one of the second.
+            reasons = [f"{_named(cell)} has a known total but no reports" for cell in unknown[:3]]
+            reasons += [f"{_named(cell)} has no known total" for cell in absent[:3]]
+            detail = f"{', '.join(reasons)}: name every cell with reports, or merge cells"
+            raise _invalid("totals", detail)
         order = {key: i for i, key in enumerate(values)}
         amounts = numbers(list(values.values()), "totals")
         if not (amounts > 0).all():

@@ -64,6 +64,9 @@ print.frankly_comparisons <- function(x, ...) {
       high = .shown(rows$high, rows$unit, 1), p = format.pval(rows$p, digits = 2, eps = 1e-4),
       p_holm = format.pval(rows$p_holm, digits = 2, eps = 1e-4), row.names = .compared(rows)
     )
+    if (any(!is.na(rows$p_equivalence))) {
+      shown$p_equivalence <- format.pval(rows$p_equivalence, digits = 2, eps = 1e-4)
+    }
     print(shown)
   }
   for (test in x$tests) {

@@ -83,8 +83,9 @@ def score_table(
 ) -> None:
     """Write public answers and decoded scores of --questions of a SURVEY for a statistics package.
 
-    The mean of a score is the unbiased share of its choice among the reports of the table, and its
-    standard error that of a sample of them. Without --out and --csv the columns are listed.
+    Name one question, or several that one block or table has. The mean of a score is the unbiased
+    share of its choice among the reports of the table, and its standard error that of a sample of
+    them. Without --out and --csv the columns are listed.
     """
     if out is not None and as_csv:
         raise InvalidInput(Problem.USAGE, "choose one of --csv and --out", "csv")

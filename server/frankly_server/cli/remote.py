@@ -27,7 +27,7 @@ def url_and_key(command: Command) -> Command:
     return click.option(
         "--url",
         envvar="FRANKLY_URL",
-        help="The server's URL [default: the link's; without a link, this machine's database].",
+        help="The server's URL [default: the link's, or FRANKLY_URL; without both, this machine's database].",
     )(command)
 
 

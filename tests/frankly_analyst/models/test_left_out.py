@@ -90,5 +90,8 @@ def test_bad_input_is_named() -> None:
     for known, rest in ((KNOWN, (0, 0.0)), (KNOWN, (1, 0.0)), ({}, (800, 0.5))):
         error = refusal(InvalidRequest, models.left_out, _counts(known, rest), "q")
         assert (error.code, error.field) == ("counts_invalid", "counts")
-    error = refusal(InvalidRequest, models.left_out, _counts(KNOWN, (800, 0.5)), "age")
+    counts = _counts(KNOWN, (800, 0.5))
+    error = refusal(InvalidRequest, models.left_out, counts, "q", level=95)
+    assert (error.code, error.field) == ("targets_invalid", "level")
+    error = refusal(InvalidRequest, models.left_out, counts, "age")
     assert (error.code, error.field) == ("targets_invalid", "questions")

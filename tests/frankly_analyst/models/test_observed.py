@@ -70,6 +70,7 @@ def test_a_model_and_weighted_shares_of_released_counts() -> None:
     made = models.weighted_shares(counts, "drinks", weights)
     assert made.rows[0].estimate == pytest.approx(0.75 * (shares[0] or 0) + 0.25 * (shares[1] or 0))
     by = models.weighted_shares(counts, "drinks", by="region")
+    assert str(by).startswith("drinks: 1062 reports")
     assert [row.name for row in by.rows][:2] == ["region=north: yes", "region=north: no"]
     change = by.contrast({"region=south: yes": 1, "region=north: yes": -1})
     assert change.estimate == pytest.approx((shares[1] or 0) - (shares[0] or 0))
