@@ -11,18 +11,24 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 bench = importlib.import_module("analyst")
 corrected = importlib.import_module("_estimate.coverage").corrected
 sys.path.pop(0)
-CHEAP = ("linear, ε 1", "raked, GRR ε 1.5", "GRR ε 1.5, strata", "logistic, saturated, ε 2")
+CHEAP = (
+    "linear, ε 1",
+    "raked, GRR ε 1.5",
+    "post-stratified, GRR ε 1.5",
+    "GRR ε 1.5, strata",
+    "logistic, saturated, ε 2",
+)
 
 
 def test_intervals_cover_in_small_surveys() -> None:
-    """Coverage is at least 93%, minus 3.5 Monte Carlo standard errors per cell, corrected for the
+    """Coverage is 93 to 96.5%, but for 3.5 Monte Carlo standard errors per cell, corrected for the
     number of cells."""
     cases = [case for case in (*bench.models(), *bench.weighted()) if case.name in CHEAP]
     assert {case.kind for case in cases} == {"model", "weights", "ratio", "median", "change"}
     cells = [cell for i, case in enumerate(cases) for cell in bench.measure(case, 2000, 50, seed=i)]
-    assert len(cells) >= 15
+    assert len(cells) >= 20
     for cell in cells:
-        assert cell.below <= corrected(3.5, len(cells)), cell
+        assert max(cell.below, cell.above) <= corrected(3.5, len(cells)), cell
         assert cell.refused == 0
 
 
@@ -40,6 +46,7 @@ def test_a_result_names_the_bounds_that_it_breaks() -> None:
 @pytest.mark.full_only
 def test_the_whole_grid_keeps_its_bounds() -> None:
     cells = bench.grid(1000)
+    assert max(cell.above for cell in cells) <= corrected(3.5, len(cells))
     assert (
         bench.result({k: [v] for k, v in bench.figures(cells).items()}, {"part": False}).short == []
     )
