@@ -6,7 +6,7 @@ export type {
   Answers, Budget, Choice, ChoiceRole, Choices, EventName, FranklyEvent, Options, PolicyOptions, Question, Rational, Receipt, ReportLevel, SecretLevel, Survey, Words,
 } from "./frankly.d.ts";
 export {
-  AlreadyAnswered, BudgetExceeded, ClockError, DocumentRejected, Equivocation, FranklyError, InsecureTransport, InvalidInput,
+  AlreadyAnswered, BudgetExceeded, ClockError, Disabled, DocumentRejected, Equivocation, FranklyError, InsecureTransport, InvalidInput,
   KeyChainError, LinkError, LogError, NetworkError, Policy, PolicyRefused, RandomnessError, RollbackDetected, StoreError,
   SurveyClosed, UnknownChoice, UnsupportedDocument, readLink,
 } from "./frankly.js";

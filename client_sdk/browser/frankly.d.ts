@@ -54,7 +54,7 @@ export interface Receipt {
   report?: string;
 }
 
-export type EventName = "opened" | "log_renamed" | "planned" | "sealed" | "sent" | "queued" | "refused";
+export type EventName = "opened" | "log_renamed" | "planned" | "sealed" | "sent" | "queued" | "refused" | "disabled";
 
 /** An event of a client; its content never depends on an answer or a draw. `detail` is a message as in an error, or empty. */
 export interface FranklyEvent { name: EventName; survey: string; code: string; detail: string; }
@@ -84,6 +84,8 @@ export interface PolicyOptions {
 }
 
 export interface Options {
+  /** If false, the client touches neither network nor storage, and `answer` does nothing; an element shows nothing. True by default. */
+  enabled?: boolean;
   policy?: PolicyOptions;
   /** Bytes of the keys document shipped with the page; without it, the first one from the server is trusted and remembered. */
   keys?: Uint8Array | null;
@@ -256,6 +258,8 @@ export class Client {
   private constructor();
   readonly policy: Policy;
   static open(link: string, options?: Options): Promise<Client>;
+  /** False if the client was opened with `enabled: false` and does nothing: it has no survey, and methods that need one throw Disabled. */
+  readonly enabled: boolean;
   readonly survey: Survey;
   readonly signedBy: string[];
   /** Name of the chain of keys, the digest of its version 1. The survey's stored data belongs to this chain. */
@@ -322,6 +326,8 @@ export class PolicyRefused extends FranklyError { reason: string; }
 export class BudgetExceeded extends PolicyRefused {}
 export class UnknownChoice extends FranklyError { valid: string[]; }
 export class AlreadyAnswered extends FranklyError { receipt: Receipt; }
+/** The client was opened with `enabled: false` and has no survey; check `client.enabled` first. */
+export class Disabled extends FranklyError {}
 export class SurveyClosed extends FranklyError {}
 export class StoreError extends FranklyError {}
 export class NetworkError extends FranklyError {}

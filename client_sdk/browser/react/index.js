@@ -7,17 +7,14 @@
  */
 
 import { createElement, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { Client } from "../src/index.js";
-import "../src/element.js";
+import { DISABLED, EVENTS, OPENING, attributesOf, openClient, openIn } from "../component.js";
 
 // React warns about layout effects on servers, because they never run there.
 const useBeforePaint = globalThis.document ? useLayoutEffect : useEffect;
 
-/** Property of the component -> event of the element. */
-const EVENTS = {
-  onOpened: "frankly-opened", onPlanned: "frankly-planned", onSealed: "frankly-sealed", onSent: "frankly-sent",
-  onQueued: "frankly-queued", onRefused: "frankly-refused", onLogRenamed: "frankly-log_renamed", onLanguage: "frankly-language", onError: "frankly-error",
-};
+/** Property of the component for an event: onLogRenamed for log_renamed. */
+const propertyOf = (event) => `on_${event}`.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
+const LISTENERS = Object.fromEntries(EVENTS.map((event) => [propertyOf(event), `frankly-${event}`]));
 
 /** The element `<frankly-survey>`; with `enabled={false}` nothing is rendered, fetched or stored. */
 export function FranklySurvey({ enabled = true, ...props }) {
@@ -26,28 +23,19 @@ export function FranklySurvey({ enabled = true, ...props }) {
 
 function Shown({ link, options, strings, cap, finalSurveys, store, token, ...props }) {
   const element = useRef(null), listeners = useRef(props);
-  const attributes = Object.fromEntries(Object.entries(props).filter(([name]) => !Object.hasOwn(EVENTS, name)));
+  const others = Object.fromEntries(Object.entries(props).filter(([name]) => !Object.hasOwn(LISTENERS, name)));
   listeners.current = props; // a new listener function must not open the survey again
   useBeforePaint(() => {
     const leaving = new AbortController();
-    for (const [property, event] of Object.entries(EVENTS))
+    for (const [property, event] of Object.entries(LISTENERS))
       element.current.addEventListener(event, (told) => listeners.current[property]?.(told.detail, told), { signal: leaving.signal });
     return () => leaving.abort();
   }, []);
-  // The element reads its options when its link is set, so the link is set last, not rendered.
-  useBeforePaint(() => {
-    Object.assign(element.current, { ...(options && { options }), ...(strings && { strings }) });
-    if (link) element.current.setAttribute("link", link);
-    else element.current.removeAttribute("link");
-  }, [link]);
+  useBeforePaint(() => openIn(element.current, { link, options, strings }), [link]);
   return createElement("frankly-survey", {
-    ...attributes, ref: element, cap, store, token: token ?? undefined, "final-surveys": finalSurveys?.join(" "),
-    suppressHydrationWarning: true,
+    ...others, ...attributesOf({ cap, finalSurveys, store, token }), ref: element, suppressHydrationWarning: true,
   });
 }
-
-const OPENING = { status: "opening", client: null, error: null };
-const DISABLED = { status: "disabled", client: null, error: null };
 
 /**
  * Return the opened client of a link, for apps that show the questions themselves: `status` is opening, ready, failed or
@@ -56,19 +44,6 @@ const DISABLED = { status: "disabled", client: null, error: null };
 export function useFrankly(link, { enabled = true, ...options } = {}) {
   const [state, setState] = useState(enabled && link ? OPENING : DISABLED), given = useRef(options);
   given.current = options;
-  useEffect(() => {
-    if (!enabled || !link) return void setState(DISABLED);
-    let left = false, opened = null;
-    setState(OPENING);
-    Client.open(link, given.current).then((client) => {
-      if (left) return client.close();
-      opened = client;
-      setState({ status: "ready", client, error: null });
-    }, (error) => left || setState({ status: "failed", client: null, error }));
-    return () => {
-      left = true;
-      opened?.close();
-    };
-  }, [link, enabled]);
+  useEffect(() => (enabled && link ? openClient(link, given.current, setState) : setState(DISABLED)), [link, enabled]);
   return state;
 }

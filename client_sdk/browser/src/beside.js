@@ -15,25 +15,30 @@ function trusted(/** @type {string} */ address) {
   return policy?.createScriptURL("") ?? address;
 }
 
-/**
- * Return the running verifier. Vite finds and bundles workers only by exactly this expression, which does not allow a
- * trusted address; therefore the parameter has the name of the browser's class.
- */
-const start = (/** @type {any} */ Worker) => new Worker(new URL("./verifier.js", import.meta.url), { type: "module", name: "frankly verifier" });
-
 /** The page's worker; it stays, so that a page that is open can verify surveys without a network. @type {Worker | undefined} */
 let running;
 
-/** Return the running worker; undefined if the browser or the page's policy allows none, or the SDK is from another origin. */
+/**
+ * Return the running worker; undefined if the browser or the page's policy allows none, or the SDK is from another origin.
+ * Bundlers find and bundle a worker only by exactly this expression with the global `Worker`, which does not allow a trusted
+ * address; therefore `Worker` is another class while the expression runs, which is synchronous.
+ */
 function worker() {
+  const { Worker: Native } = globalThis;
+  if (running || !Native) return running;
   try {
-    running ??= /** @type {Worker} */ (start(class { // no function, which minifying could turn into an arrow function
-      constructor(/** @type {URL} */ address, /** @type {WorkerOptions} */ options) {
-        return new Worker(trusted(address.href), options);
+    globalThis.Worker = class extends Native {
+      constructor(/** @type {any} */ address, /** @type {WorkerOptions | undefined} */ options) {
+        super(trusted(address.href ?? address), options);
       }
-    }));
+    };
+    try {
+      running = new Worker(new URL("./verifier.js", import.meta.url), { type: "module", name: "frankly-verifier" });
+    } finally {
+      globalThis.Worker = Native;
+    }
   } catch {
-    // no worker
+    // no worker, or the page has frozen its globals
   }
   return running;
 }

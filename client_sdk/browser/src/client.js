@@ -6,7 +6,7 @@ import { checkBeside } from "./beside.js";
 import { bytesOf, digestOf, hex, textOf } from "./canonical.js";
 import { Delivery, closed, receiptOf } from "./delivery.js";
 import { webcryptoVerify } from "./dsse.js";
-import { AlreadyAnswered, InsecureTransport, RandomnessError, StoreError, SurveyClosed, describe, part } from "./errors.js";
+import { AlreadyAnswered, Disabled, InsecureTransport, RandomnessError, StoreError, SurveyClosed, describe, part } from "./errors.js";
 import { Policy } from "./ledger.js";
 import { readLink } from "./link.js";
 import { systemBits } from "./mechanisms.js";
@@ -35,13 +35,15 @@ export class Client {
   #leaving = new AbortController();
   #retry = FIRST_RETRY;
   /** Digest of what a plan depends on. */ #form = "";
+  /** Id of the survey that a client that is switched off does not open. @type {string | undefined} */ #named;
   /** Receipts of reports that were settled when the client was opened, for the first `flush`. @type {Receipt[]} */ #settled = [];
   /** @type {ReturnType<typeof setTimeout> | undefined} */ #timer;
   /** @type {Promise<void>} */ #attempts = Promise.resolve();
 
   /** Send the reports that an earlier visit left, then fetch and verify a survey (steps 1 to 10). */
   static async open(/** @type {string} */ link, /** @type {import("../frankly.d.ts").Options} */ options = {}) {
-    const wanted = readLink(link);
+    const wanted = readLink(link), { enabled = true } = options;
+    if (!enabled) return new this(null, new Policy(options.policy), options, wanted.survey);
     if (!globalThis.isSecureContext || !globalThis.crypto?.subtle)
       throw new InsecureTransport("page", "insecure_page");
     const policy = new Policy(options.policy);
@@ -56,9 +58,11 @@ export class Client {
     return client;
   }
 
-  /** @protected */
-  constructor(/** @type {Store} */ store, /** @type {Policy} */ policy, /** @type {import("../frankly.d.ts").Options} */ options) {
-    this.store = store;
+  /** @protected Without a store, the client of the survey `named` is switched off. */
+  constructor(/** @type {Store | null} */ store, /** @type {Policy} */ policy, /** @type {import("../frankly.d.ts").Options} */ options, /** @type {string | undefined} */ named = undefined) {
+    this.store = /** @type {Store} */ (store);
+    this.enabled = Boolean(store);
+    this.#named = named;
     this.policy = policy;
     const { now = Date.now, randomBits = systemBits, sleep = (/** @type {number} */ ms) => new Promise((done) => setTimeout(done, ms)), timer = () => performance.now(), fetch } =
       /** @type {{[SEAMS]?: import("./seams.js").Seams}} */ (options)[SEAMS] ?? {};
@@ -67,7 +71,7 @@ export class Client {
     if (options.onEvent) this.on("*", options.onEvent);
     this.transport = new Transport(fetch, options.relay);
     this.delivery = new Delivery(
-      this.transport, store, { sleep, timer, now },
+      this.transport, this.store, { sleep, timer, now },
       (name, survey, receipt) => this.#announce(name, survey, receipt), options.spreadMs ?? 10,
     );
   }
@@ -110,6 +114,7 @@ export class Client {
 
   /** @returns {Survey} */
   get #accepted() {
+    if (!this.enabled) throw new Disabled();
     return /** @type {Survey} */ (this.survey);
   }
 
@@ -130,7 +135,7 @@ export class Client {
 
   /** Return the receipt of this respondent's sealed answer to the survey, null if there is none. */
   async answered(respondent = "") {
-    const kept = await this.store.answer(this.#chain, this.#accepted.survey, await this.store.respondentNames(respondent));
+    const { survey } = this.#accepted, kept = await this.store.answer(this.#chain, survey, await this.store.respondentNames(respondent));
     if (!kept) return null;
     return kept.state === "sealed" ? receiptOf("queued", "sealed", "sealed") : closed(kept);
   }
@@ -173,6 +178,10 @@ export class Client {
 
   /** Randomise, seal and send one answer; the true `answers` are not stored anywhere. */
   async answer(/** @type {import("../frankly.d.ts").Answers} */ answers, /** @type {{strata?: Choices, respondent?: string, token?: string | null, patienceMs?: number}} */ options = {}) {
+    if (!this.enabled) {
+      this.#announce("disabled", /** @type {string} */ (this.#named));
+      return receiptOf("disabled", "disabled", "disabled");
+    }
     const survey = this.#accepted, plans = this.#plans, { patienceMs } = options, { arms } = survey, { question } = survey.token ?? {};
     const strata = question && this.source ? { [question]: this.source, ...options.strata } : options.strata ?? {};
     let own = arms ? undefined : this.#settle(answers, strata);
@@ -210,12 +219,12 @@ export class Client {
 
   /** Send the reports that are still sealed, for about `timeoutMs`; returns a receipt for each, at first also for those sent by `open`. */
   async flush(timeoutMs = 30_000) {
-    return [...this.#settled.splice(0), ...(await this.delivery.flush(timeoutMs))];
+    return !this.enabled ? [] : [...this.#settled.splice(0), ...(await this.delivery.flush(timeoutMs))];
   }
 
   /** Return the stored evidence; two pieces that contradict each other prove that different versions were shown. */
   evidence() {
-    return this.store.evidence();
+    return this.enabled ? this.store.evidence() : Promise.resolve([]);
   }
 
   /** Subscribe to `opened`, `log_renamed`, `planned`, `sealed`, `sent`, `queued`, `refused`, or to all by `*`; returns a function that unsubscribes. */
@@ -227,6 +236,7 @@ export class Client {
 
   /** Remove the page's listeners and close the store; reports that wait for their random moment are sent, others at the next visit. */
   close() {
+    if (!this.enabled) return;
     this.delivery.pushAll(true);
     clearTimeout(this.#timer);
     this.#leaving.abort();

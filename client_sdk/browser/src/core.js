@@ -9,7 +9,7 @@ export { Client } from "./client.js";
 export {
   FranklyError, InvalidInput, DocumentRejected, UnsupportedDocument, ClockError, RollbackDetected,
   Equivocation, KeyChainError, LogError, RandomnessError, LinkError, InsecureTransport, PolicyRefused,
-  BudgetExceeded, UnknownChoice, AlreadyAnswered, SurveyClosed, StoreError, NetworkError,
+  BudgetExceeded, UnknownChoice, AlreadyAnswered, Disabled, SurveyClosed, StoreError, NetworkError,
 } from "./errors.js";
 export { Policy } from "./ledger.js";
 export { readLink } from "./link.js";

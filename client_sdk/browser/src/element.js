@@ -6,14 +6,15 @@
  * `-queued`, `-refused`, `-language` and `-error`; none depends on the answers.
  */
 
+import { begin } from "./begin.js";
 import { Client } from "./client.js";
-import { AlreadyAnswered, FranklyError, NetworkError, speak, unless } from "./errors.js";
+import { AlreadyAnswered, FranklyError, NetworkError, speak } from "./errors.js";
 import { explain } from "./explain.js";
 import { Field, follow, make } from "./fields.js";
 import { label, sent } from "./label_view.js";
 import { wayBack } from "./panel.js";
 import { CSS } from "./styles.js";
-import { isDrawn, openQuestions, questionsOf } from "./survey.js";
+import { openQuestions, questionsOf } from "./survey.js";
 import { inWords } from "./texts.js";
 import { groupsOf } from "./ways.js";
 import { choose, directionOf, learn, nameOf, speaks, stringsFor } from "./words.js";
@@ -124,8 +125,8 @@ export class FranklySurvey extends Base {
   }
 
   async #open() {
-    const attempt = this.#close(), link = this.getAttribute("link"), first = this.#first;
-    if (link === null) { // a page may set the options first and the link later
+    const attempt = this.#close(), link = this.getAttribute("link"), first = this.#first, { enabled = true } = this.options;
+    if (link === null || !enabled) { // a page may set the options first and the link later
       this.#controls.clear();
       return this.#root.replaceChildren();
     }
@@ -145,20 +146,16 @@ export class FranklySurvey extends Base {
       } });
       if (attempt !== this.#attempt) return client.close();
       this.#client = client;
-      const before = await client.answered();
       await pause();
-      // The draw is stored before the first question exists in the page.
-      const plan = before || !client.survey || !isDrawn(client.survey) ? undefined : await client.plan();
-      this.#plan = plan;
-      // If the network is lost by now, the explanation shows the cost without the remaining budget.
-      this.#budget = before ? undefined : await unless(client.budget("", plan), NetworkError, () => undefined);
+      const { before, plan, budget } = await begin(client);
       if (attempt !== this.#attempt) return;
+      this.#plan = plan;
+      this.#budget = budget; // without it, the explanation shows the cost without the remaining budget
       if (!before) return await this.#ask();
       await learn(choose(this.#wanted, /** @type {import("./survey.js").Survey} */ (client.survey).languages));
       this.#finish(client, before, true);
     } catch (error) {
-      if (error instanceof AlreadyAnswered && attempt === this.#attempt) this.#finish(/** @type {Client} */ (this.#client), error.receipt, true); // in another tab
-      else this.#fail(error, attempt);
+      this.#fail(error, attempt);
     }
   }
 

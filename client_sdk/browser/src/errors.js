@@ -105,6 +105,9 @@ export const UnknownChoice = kind("UnknownChoice", FranklyError,
 export const AlreadyAnswered = /** @type {any} */ (kind("AlreadyAnswered", FranklyError, (/** @type {any[]} */ ..._receipt) => ["already_answered", null, "already_answered"],
   (error, [receipt]) => void (error.receipt = receipt)));
 
+/** The client was opened with `enabled: false` and has no survey; check `client.enabled` first. */
+export const Disabled = kind("Disabled", FranklyError, () => ["disabled", null, "switched_off"]);
+
 /** The survey is closed; nothing was drawn. */
 export const SurveyClosed = kind("SurveyClosed", FranklyError, (/** @type {any[]} */ ...values) => ["closed", "closes", "survey_closed", ...values]);
 

@@ -235,6 +235,8 @@ const TEXTS = {
   other_tab: "another tab of this page is sending; the answer will be sent later",
   left_alone: "the server asked this device to wait; the answer will be sent later",
   scheduled: "sealed; it is sent at a random moment, so that the sending time reveals nothing",
+  switched_off: "this client is switched off and has no survey; check client.enabled",
+  disabled: "the app has switched this off: nothing was drawn, stored or sent",
   erased: "there is nothing left to send",
   stored: "the server has stored the randomised answer",
   stranger: `${STRANGER}; the answer will be sent again until the survey closes`,

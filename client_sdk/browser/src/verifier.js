@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The verifier of a survey. As the script of a worker named `frankly verifier` it answers its page; a page in which no worker
+ * The verifier of a survey. As the script of a worker named `frankly-verifier` it answers its page; a page in which no worker
  * can run calls `check` itself (beside.js).
  */
 
@@ -26,7 +26,7 @@ export async function* check(/** @type {Uint8Array} */ payload, /** @type {strin
 const sendable = (/** @type {any} */ value) =>
   value.blocks ? { ...value, blocks: value.blocks.map((/** @type {any} */ { mechanism: _, ...block }) => block) } : value;
 
-if (/** @type {any} */ (globalThis).name === "frankly verifier" && !globalThis.document)
+if (/** @type {any} */ (globalThis).name === "frankly-verifier" && !globalThis.document)
   globalThis.onmessage = async ({ data: { port, given } }) => {
     try {
       for await (const value of check(.../** @type {Parameters<typeof check>} */ (given))) port.postMessage({ value: sendable(value) });

@@ -6,10 +6,7 @@
  */
 
 import { defineComponent, h, onBeforeUnmount, onMounted, shallowReadonly, shallowRef, toValue, watch } from "vue";
-import { Client } from "../src/index.js";
-import "../src/element.js";
-
-const EVENTS = ["opened", "planned", "sealed", "sent", "queued", "refused", "log_renamed", "language", "error"];
+import { DISABLED, EVENTS, OPENING, attributesOf, openClient, openIn } from "../component.js";
 
 /** The component that renders the element while `enabled` is true. */
 const Shown = defineComponent({
@@ -17,20 +14,12 @@ const Shown = defineComponent({
   emits: EVENTS,
   setup(props, { emit }) {
     const element = shallowRef(null);
-    // The element reads its options when its link is set, so the link is set last, not rendered.
-    const open = () => {
-      Object.assign(element.value, { ...(props.options && { options: props.options }), ...(props.strings && { strings: props.strings }) });
-      if (props.link) element.value.setAttribute("link", props.link);
-      else element.value.removeAttribute("link");
-    };
     onMounted(() => {
       for (const name of EVENTS) element.value.addEventListener(`frankly-${name}`, (told) => emit(name, told.detail, told));
-      open();
+      openIn(element.value, props);
     });
-    watch(() => props.link, () => element.value && open());
-    return () => h("frankly-survey", {
-      ref: element, cap: props.cap, store: props.store, token: props.token, "final-surveys": props.finalSurveys?.join(" "),
-    });
+    watch(() => props.link, () => element.value && openIn(element.value, props));
+    return () => h("frankly-survey", { ref: element, ...attributesOf(props) });
   },
 });
 
@@ -42,34 +31,20 @@ export const FranklySurvey = defineComponent({
   setup: (props, { attrs }) => () => (props.enabled ? h(Shown, attrs) : null),
 });
 
-const OPENING = { status: "opening", client: null, error: null };
-const DISABLED = { status: "disabled", client: null, error: null };
-
 /**
  * Return a ref to the opened client of a link (a value, ref or getter), for apps that show the questions themselves:
  * `status` is opening, ready, failed or disabled. `options` are those of `Client.open`, read when the link is opened.
  */
 export function useFrankly(link, { enabled = true, ...options } = {}) {
   const state = shallowRef(toValue(enabled) && toValue(link) ? OPENING : DISABLED);
-  let attempt = 0;
-  const leave = () => {
-    attempt++;
-    state.value.client?.close();
-  };
-  const open = async ([address, isEnabled]) => {
+  let leave = () => undefined;
+  const open = ([address, isEnabled]) => {
     leave();
-    const mine = attempt;
-    state.value = isEnabled && address ? OPENING : DISABLED;
-    if (state.value === DISABLED) return;
-    try {
-      const client = await Client.open(address, options);
-      if (mine === attempt) state.value = { status: "ready", client, error: null };
-      else client.close();
-    } catch (error) {
-      if (mine === attempt) state.value = { status: "failed", client: null, error };
-    }
+    const set = (one) => (state.value = one);
+    leave = isEnabled && address ? openClient(address, options, set) : () => undefined;
+    if (!isEnabled || !address) set(DISABLED);
   };
   onMounted(() => watch([() => toValue(link), () => toValue(enabled)], open, { immediate: true }));
-  onBeforeUnmount(leave);
+  onBeforeUnmount(() => leave());
   return shallowReadonly(state);
 }

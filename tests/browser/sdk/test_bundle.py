@@ -23,10 +23,10 @@ SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # Bytes that a page loads, with each file compressed by gzip -9, as stated in docs/browser.md.
 LIMITS = {
-    "core": 21_100,
-    "core and all that a survey may ask for": 39_900,
-    "index": 43_400,
-    "element": 52_000,
+    "core": 21_200,
+    "core and all that a survey may ask for": 40_000,
+    "index": 43_600,
+    "element": 52_200,
 }
 LATER = {
     f"{name}.js"

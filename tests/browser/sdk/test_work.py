@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work budget in browsers: the same figures as in Python, and verification in a worker."""
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -14,7 +15,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from playwright.sync_api import Browser, Page
 
-from tests.browser.sdk.wire import Wire, program
+from tests.browser.sdk.wire import FOLDERS, Wire, program
 from tests.frankly_protocol.audit.test_kinds import random_case, random_claim
 from tests.frankly_protocol.audit.test_work import joint, many_secrets, srlip, table
 from tests.frankly_protocol.every_kind import KINDS, block
@@ -118,6 +119,19 @@ def test_a_short_survey_is_verified_in_a_worker_as_well(page: Page, wire: Wire) 
     (result,), workers = verdicts(page, [survey(ldp_block()).payload().decode()])
     assert (result["said"], result["yielded"]) == (None, 2)
     assert workers == [f"{wire.origin}/sdk/verifier.js"]
+    assert page.evaluate("Worker.name") == "Worker", "the page's own class is back"
+
+
+@pytest.mark.parametrize("source", ["src/beside.js", "bundle/core.js"])
+def test_bundlers_can_find_the_worker(source: str) -> None:
+    """They look for this expression; most of them only if `Worker` is the global variable."""
+    text = (FOLDERS["src"].parent / source).read_text("utf-8")
+    expression = (
+        r"""new Worker\(new URL\("\./verifier\.js", ?import\.meta\.url\), ?\{ ?type: ?"module","""
+    )
+    assert len(re.findall(expression, text)) == 1
+    declared = r"""\((?:/\*.*?\*/ ?)?Worker\)? ?=>|(?:var|let|const|class|function) Worker\b|\{ ?Worker ?\} ="""
+    assert re.findall(declared, text) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -162,6 +176,7 @@ def test_without_a_worker_the_verdicts_are_the_same(
         second_page.goto(wire.origin + address)
         results, _ = verdicts(second_page, payloads)
         assert [result["said"] for result in results] == beside
+        assert second_page.evaluate("Worker.name") == "Worker", address
         second_page.close()
 
 

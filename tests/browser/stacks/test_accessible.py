@@ -45,9 +45,9 @@ def test_a_component_is_answered_by_keyboard_alone(
 ) -> None:
     page, _ = visit(context, address, site, name)
     page.locator("button[type=submit]").wait_for()
-    tab_to(page, "summary")
+    tab_to(page, "details")  # the id of the explanation's summary
     page.keyboard.press("Enter")
-    assert page.locator("details .words").is_visible()
+    page.locator("details .words").wait_for()
     for _ in range(3):
         tab_to(page, "radio")
         page.keyboard.press("ArrowDown")
@@ -112,7 +112,7 @@ def form(context: BrowserContext, address: str, site: Site, language: str) -> Pa
 FOCUSED = """() => {
   let one = document.activeElement;
   while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
-  return [one?.getAttribute("role"), one?.type, one?.localName, one?.value].filter(Boolean);
+  return [one?.getAttribute("role"), one?.type, one?.localName, one?.id, one?.value].filter(Boolean);
 }"""
 
 
@@ -122,7 +122,7 @@ def focused(page: Page) -> str:
 
 
 def tab_to(page: Page, wanted: str) -> None:
-    """Press the tabulator until an element with this role, type, name or value has the focus."""
+    """Press the tabulator until an element with this role, type, name, id or value has the focus."""
     for _ in range(30):
         page.keyboard.press("Tab")
         if wanted in page.evaluate(FOCUSED):

@@ -77,3 +77,4 @@ def test_a_plain_project_of_vite_builds_with_the_archive(
             page.get_by_label(label, exact=True).check()
         page.get_by_role("button").click()
         page.get_by_text("Thank you").wait_for()
+        assert len(page.workers) == 1  # one that failed would have been ended

@@ -21,6 +21,7 @@ def test_the_component_sends_an_answer_and_emits_an_event(
     page.get_by_role("note").get_by_text(f"answered {site.survey}").wait_for()
     assert page.get_by_role("status").inner_text().startswith("Thank you")
     assert page.evaluate("violations") == []
+    assert len(page.workers) == 1  # one that failed would have been ended
     page.reload()
     page.get_by_text("This device has answered already").wait_for()
 
