@@ -7,14 +7,14 @@
 /**
  * @typedef {import("../frankly.d.ts").Question} Signed
  * @typedef {import("./index.d.ts").Warning} Warning
- * @typedef {{id: string, signed: Signed[], kind: string, question: any, row: any}} Pair row: of a matrix, otherwise undefined
+ * @typedef {{id: string, signed: Signed[], kind: string, question: any, row: any, map: Record<string, string>}} Pair row: of a matrix, otherwise undefined
  */
 
 const ONE = ["radiogroup", "dropdown", "buttongroup", "boolean", "rating", "imagepicker"], MANY = ["checkbox", "tagbox"];
 const SHOWN_ONLY = ["html", "image"];
 
 /** Return how a question is answered: one, many, number or rows; an empty string if no signed question can represent it. */
-function kindOf(/** @type {any} */ question) {
+export function kindOf(/** @type {any} */ question) {
   const type = question.getType();
   if (MANY.includes(type) || (type === "imagepicker" && question.multiSelect)) return "many";
   if (ONE.includes(type)) return "one";
@@ -23,24 +23,26 @@ function kindOf(/** @type {any} */ question) {
   return "";
 }
 
-/** Return the values that a form's question offers; empty if the question asks for a number or loads its choices later. */
-function offered(/** @type {any} */ question) {
+/** Return the values that a form's question offers; empty if the question asks for a number or loads its choices later. @returns {any[]} */
+export function offered(/** @type {any} */ question) {
   const type = question.getType(), list = { boolean: [{ value: true }, { value: false }], rating: question.visibleRateValues, matrix: question.columns }[/** @type {string} */ (type)];
-  return /** @type {any[]} */ (list ?? question.choices ?? []).map(({ value }) => value);
+  const source = question.choicesFromQuestion && question.survey.getQuestionByName(question.choicesFromQuestion);
+  const special = [question.showNoneItem && kindOf(question) === "one" && question.noneItem, question.showRefuseItem && question.refuseItem, question.showDontKnowItem && question.dontKnowItem];
+  return [...(source?.choices ? offered(source) : []), .../** @type {any[]} */ (list ?? question.choices ?? []).concat(special.filter(Boolean)).map(({ value }) => value)];
 }
 
 /** Return the id of the signed choice that corresponds to a value; undefined if there is none. */
-function choiceOf(/** @type {Pair} */ { question, signed: [{ choices }] }, /** @type {any} */ value) {
+function choiceOf(/** @type {Pair} */ { question, signed: [{ choices }], map }, /** @type {any} */ value) {
   if (question.getType() === "boolean") value = value === question.getValueTrue() || value === true ? named(question.valueTrue, "yes") : named(question.valueFalse, "no");
-  const id = String(value), scored = question.getType() === "rating" ? choices.find(({ score }) => score !== undefined && Number(score) === Number(value)) : undefined;
+  const id = map[`${question.name}=${value}`] ?? String(value), scored = question.getType() === "rating" ? choices.find(({ score }) => score !== undefined && Number(score) === Number(value)) : undefined;
   return choices.find((choice) => choice.id === id)?.id ?? scored?.id;
 }
 
 const named = (/** @type {any} */ value, /** @type {string} */ otherwise) => (value === undefined || typeof value === "boolean" ? otherwise : value);
 
 /** Return the id of a box for a value of a question with boxes. */
-const boxOf = (/** @type {Pair} */ { id, signed }, /** @type {any} */ value) =>
-  signed.find((one) => one.id.slice(id.length + 1) === String(value))?.id.slice(id.length + 1);
+const boxOf = (/** @type {Pair} */ { id, question, signed, map }, /** @type {any} */ value) =>
+  signed.find((one) => one.id.slice(id.length + 1) === (map[`${question.name}=${value}`] ?? String(value)))?.id.slice(id.length + 1);
 
 /** Return the signed questions by the name that a form uses for them; the boxes of a question share its name. */
 function namesOf(/** @type {Signed[]} */ questions) {
@@ -55,32 +57,52 @@ function namesOf(/** @type {Signed[]} */ questions) {
 
 /**
  * Return the pairs, warnings about parts that cannot be protected, and faults that make the form unusable for the
- * document.
- * @returns {{pairs: Pair[], warnings: Warning[], faults: string[]}}
+ * document; `free` are the questions without protection that an app may keep, `removed` those that it may not.
+ * @param {any} model @param {Signed[]} questions @param {Record<string, string>} map
+ * @param {string[]} open ids of the signed questions whose answers are sent as given
+ * @returns {{pairs: Pair[], warnings: Warning[], faults: string[], free: any[], removed: any[]}}
  */
-export function assign(/** @type {any} */ model, /** @type {Signed[]} */ questions, /** @type {Record<string, string>} */ map, isDrawn = false) {
-  const names = namesOf(questions), pairs = /** @type {Pair[]} */ ([]), warnings = /** @type {Warning[]} */ ([]);
+export function assign(model, questions, map, isDrawn = false, open = []) {
+  const names = namesOf(questions), pairs = /** @type {Pair[]} */ ([]), warnings = /** @type {Warning[]} */ ([]), unprotected = /** @type {any[]} */ ([]);
   const warn = (/** @type {any} */ question, /** @type {Warning["reason"]} */ reason, /** @type {string} */ words) =>
     warnings.push({ question: question.name, type: question.getType(), reason, words: `${question.name}: ${words}` });
   for (const question of model.getAllQuestions()) {
     const kind = kindOf(question), rows = kind === "rows" ? question.rows : [undefined];
     const found = rows.map((/** @type {any} */ row) => {
       const key = row ? `${question.name}.${row.value}` : question.name, id = map[key] ?? (row ? `${question.name}-${row.value}` : key);
-      return { id, signed: names.get(id) ?? [], kind: row ? "one" : kind, question, row };
+      return { id, signed: names.get(id) ?? [], kind: row ? "one" : kind, question, row, map };
     });
-    if (kind && found.every((/** @type {Pair} */ { signed }) => signed.length)) pairs.push(...found);
+    if (kind && found.length && found.every((/** @type {Pair} */ { signed }) => signed.length)) pairs.push(...found);
     else if (SHOWN_ONLY.includes(question.getType())) continue;
-    else if (!kind) warn(question, "type", `answers of the type ${question.getType()} cannot be randomised`);
-    else warn(question, "unsigned", "the signed survey has no such question");
+    else {
+      unprotected.push(question);
+      if (!kind) warn(question, "type", `answers of the type ${question.getType()} cannot be randomised`);
+      else warn(question, "unsigned", "the signed survey has no such question");
+    }
   }
-  const derived = derivedFrom(model, pairs);
-  for (const { question, type } of [...warnings])
-    if (derived.has(question)) warnings.push({ question, type, reason: "derived", words: `${question}: it depends on answers that are randomised, and would reveal them` });
-  for (const { question } of pairs)
-    if (question.hasOther || question.showCommentArea) warn(question, "free_text", "its free text cannot be randomised, and is not offered");
-  if (model.surveyPostId) warnings.push({ question: "", type: "survey", reason: "posts", words: "surveyPostId would send the answers as they are, and is removed" });
-  return { pairs, warnings, faults: [...faultsOf(pairs), ...missing(names, pairs), ...(isDrawn ? unsignedRules(model, pairs) : [])] };
+  const secret = pairs.filter(({ id }) => !open.includes(id)), { derived, inserts } = derivedFrom(model, secret, pairs), removed = derivedFrom(model, pairs).derived;
+  const shown = model.getAllQuestions().filter((/** @type {any} */ one) => SHOWN_ONLY.includes(one.getType()) && derived.has(one) && loads(one.toJSON()));
+  for (const question of unprotected) if (removed.has(question)) warn(question, "derived", "it depends on answers that are randomised, and would reveal them");
+  for (const question of shown) warn(question, "address", "what it loads from a server depends on answers, and would reveal them; it is removed");
+  for (const question of new Set(pairs.map((pair) => pair.question)))
+    if (question.hasOther || question.showCommentArea || extrasOf(question).length) warn(question, "free_text", "its free text cannot be randomised, and is not offered");
+  const survey = (/** @type {Warning["reason"]} */ reason, /** @type {string} */ words) => warnings.push({ question: "", type: "survey", reason, words });
+  if (model.surveyPostId) survey("posts", "surveyPostId would send the answers as they are, and is removed");
+  if (inserts([model.logo])) survey("address", "the address of the logo contains answers; it is removed");
+  const { navigateToUrl, navigateToUrlOnCondition, completedHtml, completedHtmlOnCondition } = model.toJSON(), after = { navigateToUrl, navigateToUrlOnCondition, completedHtml, completedHtmlOnCondition };
+  for (const [name, value] of Object.entries(after)) if (inserts([JSON.stringify(value ?? "")])) survey("erased", `${name} mentions answers, which are erased before`);
+  const faults = [...faultsOf(pairs), ...missing(names, pairs), ...revealing(pairs, open, derived), ...(isDrawn ? unsignedRules(model, pairs) : [])];
+  return { pairs, warnings, faults, free: unprotected.filter((question) => !removed.has(question)), removed: [...unprotected.filter((question) => removed.has(question)), ...shown] };
 }
+
+/** Return a fault for each pair that would reveal answers which are randomised. */
+const revealing = (/** @type {Pair[]} */ pairs, /** @type {string[]} */ open, /** @type {Set<any>} */ derived) => pairs.filter(({ question }) => derived.has(question)).flatMap(({ id, question }) => {
+  if (open.includes(id)) return [`${question.name} is sent as given, but depends on answers that are randomised`];
+  return loads(question.toJSON()) ? [`what ${question.name} loads from a server depends on answers that are randomised`] : [];
+});
+
+/** Return the choices of a question that have a text field or questions of their own. @returns {any[]} */
+export const extrasOf = (/** @type {any} */ { choices = [] }) => choices.filter((/** @type {any} */ one) => one.showCommentArea || one.hasElements);
 
 /**
  * Return a fault for each question that the form asks, computes or requires by an answer to another one, unless the signed survey
@@ -94,45 +116,70 @@ function unsignedRules(/** @type {any} */ model, /** @type {Pair[]} */ pairs) {
     return named ? [named.question, ...askedWith(named)] : [];
   };
   const faults = pairs.flatMap((other) => {
-    const derived = derivedFrom(model, [other]);
-    return pairs.filter((pair) => derived.has(pair.question.name) && ![pair.question, ...askedWith(pair)].includes(other.question)).map(({ question }) =>
+    const { derived } = derivedFrom(model, [other], pairs);
+    return pairs.filter((pair) => derived.has(pair.question) && ![pair.question, ...askedWith(pair)].includes(other.question)).map(({ question }) =>
       `${question.name} depends on ${other.question.name}, which may not be asked: write that as ask_if in the survey's file, or ask: all`);
   });
   return [...new Set(faults)];
 }
 
 /**
- * Return the names of unprotected questions whose value, or whose being asked, depends on answers of the pairs: by an expression
- * of their own, of a panel or page around them, of a trigger or of a calculated value. A text that only contains a name counts.
+ * Return the questions whose value, address, or being asked, depends on answers of the pairs: by an expression of their own, of
+ * a panel or page around them, of a trigger or of a calculated value, or because they share the pair's value. `inserts` tells
+ * whether texts contain such an answer in braces. A text that only contains a name counts.
+ * @param {any} model @param {Pair[]} pairs @param {Pair[]} all pairs of the form: a report has an answer to each of them
+ * @returns {{derived: Set<any>, inserts: (texts: string[]) => boolean}}
  */
-function derivedFrom(/** @type {any} */ model, /** @type {Pair[]} */ pairs) {
-  const sources = new Set(pairs.map(({ question }) => question.getValueName())), derived = new Set();
+function derivedFrom(model, pairs, all = pairs) {
+  const sources = new Set(pairs.map(({ question }) => question.getValueName())), own = new Set(pairs.map(({ question }) => question)), answered = new Set(all.map(({ question }) => question)), derived = new Set();
+  if (pairs.some(({ question }) => !question.isValueEmpty(question.correctAnswer))) for (const name of ["correct", "corrected", "incorrect", "incorrected"]) sources.add(`${name}Answers`).add(`${name}AnswerCount`);
   const mentions = (/** @type {string[]} */ texts) => [...sources].some((name) => {
     const word = new RegExp(`(?<![\\p{L}\\p{N}_])${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?![\\p{L}\\p{N}_])`, "iu");
     return texts.some((text) => word.test(text));
   });
-  for (let before = -1; before < sources.size; ) {
-    before = sources.size;
+  const inserts = (/** @type {string[]} */ texts) => mentions(texts.flatMap((text) => String(text).match(/\{[^{}]*\}/g) ?? []));
+  const textsOf = (/** @type {any} */ trigger) => [...expressionsOf(trigger.toJSON()), trigger.fromName ?? ""];
+  for (let before = -1; before < sources.size + derived.size; ) {
+    before = sources.size + derived.size;
     for (const { name, expression } of model.calculatedValues) if (mentions([expression ?? ""])) sources.add(name);
+    for (const trigger of model.triggers) if (trigger.setToName && mentions(textsOf(trigger))) sources.add(trigger.setToName);
     for (const question of model.getAllQuestions()) {
-      const triggers = model.triggers.filter((/** @type {any} */ { setToName, questions = [], pages = [] }) => [setToName, ...questions].includes(question.name) || pages.includes(question.page?.name));
-      const texts = [question.toJSON(), ...triggers.map((/** @type {any} */ trigger) => ({ ...trigger.toJSON(), nameIf: trigger.fromName ?? "" }))].flatMap(expressionsOf);
-      if (!mentions([...texts, ...around(question)])) continue;
-      derived.add(question.name);
+      const triggers = model.triggers.filter((/** @type {any} */ trigger) => (["completetrigger", "skiptrigger"].includes(trigger.getType()) && !answered.has(question)) || // it decides whether the question is reached
+        [trigger.setToName, ...(trigger.questions ?? [])].includes(question.name) || trigger.pages?.includes(question.page?.name));
+      const json = question.toJSON(), shares = !own.has(question) && sources.has(question.getValueName());
+      if (!shares && !mentions([...expressionsOf(json), ...triggers.flatMap(textsOf), ...around(question)]) && !inserts(addressesOf(json))) continue;
+      derived.add(question);
       sources.add(question.getValueName());
     }
   }
-  return derived;
+  return { derived, inserts };
 }
 
-/** Return the expressions in the JSON of an element, at any depth. @returns {string[]} */
+/** Return the expressions in the JSON of an element, and the names of questions that it takes choices or counts from, at any depth. @returns {string[]} */
 const expressionsOf = (/** @type {any} */ json) => Object.entries(json).flatMap(([name, value]) => {
+  if (name === "bindings") return Object.values(value);
   if (typeof value === "object" && value !== null) return expressionsOf(value);
-  return /(if|expression)$/i.test(name) && typeof value === "string" ? [value] : [];
+  return /(if|expression|choicesfromquestion)$/i.test(name) && typeof value === "string" ? [value] : [];
+});
+
+const SHOWN_AS_TEXT = /(title|description|text|placeholder|caption|labeltrue|labelfalse|if|expression)$/i;
+const LOADING = /(src|srcset|href|data|poster|action|background)\s*=|url\s*\(|@import|<script/i;
+
+/** Return the strings in the JSON of an element, at any depth, that may be part of an address. @returns {string[]} */
+const addressesOf = (/** @type {any} */ json, isHtml = false) => Object.entries(json).flatMap(([name, value]) => {
+  if (SHOWN_AS_TEXT.test(name)) return [];
+  if (typeof value === "object" && value !== null) return addressesOf(value, isHtml || name === "html");
+  return typeof value === "string" && (!(isHtml || name === "html") || LOADING.test(value)) ? [value] : [];
+});
+
+/** Return true if an element loads something from a server. @returns {boolean} */
+const loads = (/** @type {any} */ json) => Object.entries(json).some(([name, value]) => {
+  if (["imageLink", "html"].includes(name)) return Object.values(typeof value === "object" ? value : { value }).some((one) => (name === "html" ? LOADING.test(one) : !/^data:/.test(one)));
+  return name === "choicesByUrl" || (typeof value === "object" && value !== null && loads(value));
 });
 
 /** Return the conditions of the panels and the page around a question. @returns {string[]} */
-const around = (/** @type {any} */ { parent }) => (parent ? [parent.visibleIf, parent.enableIf, ...around(parent)].filter(Boolean) : []);
+const around = (/** @type {any} */ { parent }) => (parent ? [parent.visibleIf, parent.enableIf, parent.requiredIf, ...around(parent)].filter(Boolean) : []);
 
 const missing = (/** @type {Map<string, Signed[]>} */ names, /** @type {Pair[]} */ pairs) => [...names.keys()].flatMap((name) => {
   const count = pairs.filter(({ id }) => id === name).length;
@@ -152,9 +199,13 @@ const WAYS = { one: "one choice", many: "boxes", number: "a number" };
 
 /** Return the answer to one pair, in the form that `client.answer` accepts; undefined if there is no answer. */
 export function answerOf(/** @type {Pair} */ pair) {
-  const { question, row, kind, signed } = pair, whole = question.value, value = row ? whole?.[row.value] : whole;
-  if (kind === "many") return /** @type {any[]} */ (question.isEmpty() ? [] : whole).map((one) => boxOf(pair, one)).filter((one) => one !== undefined);
-  const isMissing = value === undefined || value === null || value === "";
-  if (isMissing) return question.isVisible ? undefined : signed[0].choices.find(({ role }) => role === "not_applicable")?.id;
-  return kind === "number" ? Number(value) : choiceOf(pair, value);
+  const { question, row, kind, signed } = pair, whole = question.value, value = row ? whole?.[row.value] : whole, isShown = question.isVisibleInSurvey && row?.isVisible !== false;
+  const skipped = kind === "many" ? signed.find(({ box }) => box?.role === "not_applicable")?.id.slice(pair.id.length + 1) : signed[0].choices.find(({ role }) => role === "not_applicable")?.id;
+  if (!isShown && skipped !== undefined) return kind === "many" ? [skipped] : skipped; // SurveyJS may keep the value of a question that was hidden later
+  if (kind === "many") {
+    const values = /** @type {any[]} */ (question.isEmpty() ? [] : whole).map((one) => (question.valuePropertyName && one?.[question.valuePropertyName]) ?? one);
+    return values.filter((one) => !question.showNoneItem || one !== question.noneItem.value || boxOf(pair, one)).map((one) => boxOf(pair, one) ?? String(one));
+  }
+  if (value === undefined || value === null || value === "") return undefined;
+  return kind === "number" ? Number(value) : choiceOf(pair, value) ?? String(value);
 }

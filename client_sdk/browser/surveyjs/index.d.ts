@@ -10,9 +10,11 @@ export interface Warning {
   type: string;
   /**
    * type: its answers cannot be randomised. unsigned: the signed survey has no such question. free_text: an "other" or
-   * comment field, which is removed. derived: it depends on randomised answers, and is hidden in any case. posts: the form would send raw answers to SurveyJS, which is switched off.
+   * comment field, or fields of a choice, which are removed. derived: it depends on randomised answers, and is removed in any case.
+   * posts: the form would send raw answers to SurveyJS, which is switched off. address: an image or HTML whose requests would
+   * depend on randomised answers, which is removed. erased: what is shown or opened after completion mentions answers, which it does not see.
    */
-  reason: "type" | "unsigned" | "free_text" | "derived" | "posts";
+  reason: "type" | "unsigned" | "free_text" | "derived" | "posts" | "address" | "erased";
   words: string;
 }
 
@@ -21,9 +23,12 @@ export interface ProtectOptions {
   enabled?: boolean;
   /** Options of `Client.open`. */
   client?: Options;
-  /** Name of a form's question (`matrix.row` for a row of a matrix) -> id of the signed question; by default the same name. */
+  /**
+   * Name of a form's question (`matrix.row` for a row of a matrix) -> id of the signed question; by default the same name.
+   * `name=value` (for a matrix: of a column) -> id of the signed choice or box; by default the same value.
+   */
   map?: Record<string, string>;
-  /** Questions that cannot be protected: they are hidden by default, or left in the form's data for the app, with a note. */
+  /** Questions that cannot be protected: they are removed by default, or left in the form's data for the app, with a note. */
   unprotected?: "hide" | "keep";
   /** The person's token, for a survey with a token rule. */
   token?: string | null;

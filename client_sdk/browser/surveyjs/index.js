@@ -5,14 +5,14 @@
  * before the app's own `onComplete` listeners see the form's data.
  */
 
+import { begin } from "../src/begin.js";
 import { AlreadyAnswered, Client, FranklyError, UnknownChoice } from "../src/index.js";
-import { openQuestions } from "../src/survey.js";
+import { isDrawn, openQuestions } from "../src/survey.js";
 import { learn, stringsFor } from "../src/words.js";
 import { surveyLocalization } from "survey-core";
-import { answerOf, assign } from "./form.js";
+import { answerOf, assign, extrasOf } from "./form.js";
 
 const EXPLANATION = "frankly-explanation";
-const UNPROTECTED = ["type", "unsigned", "derived"];
 
 /** The form's questions do not match those of the signed survey; `faults` lists the differences. */
 export class FormMismatch extends Error {
@@ -29,16 +29,17 @@ export class FormMismatch extends Error {
  * @returns {Promise<import("./index.d.ts").ProtectedForm>}
  */
 export async function protect(model, link, options = {}) {
-  const release = hold(model); // until the survey is verified, the form cannot be completed
+  const release = hold(model), insert = blank(model); // until the survey is verified, the form cannot be completed
   if (options.enabled === false) return disabled(model, release);
   const client = await Client.open(link, options.client);
   try {
     if (client.survey.arms) throw new FormMismatch(["it has arms, and a form can show only one of them"]);
-    const isDrawn = client.survey.blocks.some(({ ask }) => ask);
-    const { pairs, warnings, faults } = assign(model, [...client.questions, ...openQuestions(client.survey)], options.map ?? {}, isDrawn);
-    if (faults.length) throw new FormMismatch(faults);
-    const form = new Form(model, client, pairs, warnings, options);
+    const open = openQuestions(client.survey);
+    const assigned = assign(model, [...client.questions, ...open], options.map ?? {}, isDrawn(client.survey), open.map(({ id }) => id));
+    if (assigned.faults.length) throw new FormMismatch(assigned.faults);
+    const form = new Form(model, client, assigned, options), { warnings } = assigned;
     await form.prepare();
+    insert();
     release();
     return { client, warnings, receipt: form.receipt, close: () => form.close() };
   } catch (error) {
@@ -54,11 +55,30 @@ function hold(/** @type {any} */ model) {
   return () => model.onCompleting.remove(refuse);
 }
 
+/** Keep answers out of the form's texts and addresses, whose requests would contain them; return a function that ends this. */
+function blank(/** @type {any} */ model) {
+  const empty = (/** @type {any} */ _, /** @type {any} */ text) => Object.assign(text, { value: "", isExists: false });
+  model.onProcessDynamicText?.add(empty);
+  return () => {
+    model.onProcessDynamicText?.remove(empty);
+    model.locStrsChanged?.();
+  };
+}
+
+/** Erase the answers except those of these names, and the variables that triggers have made of them. */
+function erase(/** @type {any} */ model, /** @type {string[]} */ kept = []) {
+  const variables = model.triggers.filter((/** @type {any} */ { isVariable }) => isVariable).map((/** @type {any} */ { setToName }) => setToName);
+  model.triggers = []; // they could write again
+  model.data = Object.fromEntries(Object.entries(model.data).filter(([name]) => kept.includes(name)));
+  for (const name of variables) model.setVariable(name, undefined);
+}
+
 /** Complete without sending anything. All answers are erased, because it is unknown which of them would be protected. */
 function disabled(/** @type {any} */ model, /** @type {() => void} */ release) {
   release();
   model.surveyPostId = "";
-  model.onCompleting.add(() => void (model.data = {}));
+  model.sendResultOnPageNext = false;
+  model.onCompleting.add(() => erase(model));
   const receipt = { status: /** @type {const} */ ("disabled"), code: "disabled", detail: "" };
   return { client: null, warnings: [], receipt: Promise.resolve(receipt), close: () => undefined };
 }
@@ -68,11 +88,13 @@ class Form {
   #isDone = false;
   /** @type {(receipt: any) => void} */ #settle = () => undefined;
 
-  constructor(/** @type {any} */ model, /** @type {Client} */ client, /** @type {import("./form.js").Pair[]} */ pairs, /** @type {import("./index.d.ts").Warning[]} */ warnings, /** @type {any} */ options) {
+  constructor(/** @type {any} */ model, /** @type {Client} */ client, /** @type {ReturnType<assign>} */ { pairs, warnings, free, removed }, /** @type {any} */ options) {
     this.model = model;
     this.client = client;
     this.pairs = pairs;
     this.warnings = warnings;
+    this.kept = options.unprotected === "keep" ? free : [];
+    this.removed = options.unprotected === "keep" ? removed : [...free, ...removed];
     this.options = options;
     /** @type {Promise<import("../frankly.d.ts").Receipt>} */
     this.receipt = new Promise((resolve) => (this.#settle = resolve));
@@ -83,20 +105,12 @@ class Form {
   /** Show the explanation and take over the form's completion. */
   async prepare() {
     const { model, client, warnings, options } = this;
-    // The draw is stored before a question is shown.
-    this.isDrawn = client.survey.blocks.some(({ ask }) => ask);
-    let before = await client.answered(), plan;
-    try {
-      plan = before || !this.isDrawn ? undefined : await client.plan();
-    } catch (error) {
-      if (!(error instanceof AlreadyAnswered)) throw error;
-      before = error.receipt; // in another tab
-    }
-    this.budget = before ? undefined : await client.budget();
+    const { before, plan, budget } = await begin(client);
+    this.budget = budget;
     for (const warning of warnings) (options.onWarning ?? ((/** @type {any} */ { words }) => console.warn(`Frankly: ${words}`)))(warning);
     if (plan) this.#askOnly(plan.questions);
     this.#restrict();
-    const [first] = model.pages, panel = (this.panel = first.addNewPanel("frankly"));
+    const first = model.pages.find((/** @type {any} */ { isVisible }) => isVisible) ?? model.pages[0], panel = (this.panel = first.addNewPanel("frankly"));
     first.removeElement(panel);
     first.addElement(panel, 0);
     panel.state = "collapsed";
@@ -124,26 +138,19 @@ class Form {
 
   /** Remove from the form everything that would let answers bypass the randomiser. */
   #restrict() {
-    const { model, pairs } = this;
+    const { model, pairs } = this, logo = this.warnings.some(({ question, reason }) => !question && reason === "address");
     model.surveyPostId = "";
+    if (logo) model.logo = "";
     model.sendResultOnPageNext = false;
     for (const { question, signed: [first] } of pairs) {
       question.showOtherItem = question.showCommentArea = false;
-      if (!first.box && !first.ask_if) question.isRequired = true;
+      for (const one of extrasOf(question)) {
+        one.showCommentArea = false;
+        if (one.hasElements) for (const element of [...one.elements]) one.panel.removeElement(element);
+      }
+      if (!first.box && !first.ask_if) question.isRequired = question.eachRowRequired = true;
     }
-    const kept = this.#kept();
-    for (const question of this.#unprotected()) if (!kept.includes(question)) Object.assign(question, { visibleIf: "", isRequired: false, visible: false }); // without its rule first, which would show it again
-  }
-
-  /** Return the questions whose answers cannot be randomised, except those with free text beside choices. @returns {any[]} */
-  #unprotected(reasons = UNPROTECTED) {
-    return this.model.getAllQuestions().filter((/** @type {any} */ { name }) => this.warnings.some(({ question, reason }) => question === name && reasons.includes(reason)));
-  }
-
-  /** Return the unprotected questions that stay: none of them may depend on answers that are randomised. */
-  #kept() {
-    const derived = this.#unprotected(["derived"]);
-    return this.options.unprotected === "keep" ? this.#unprotected().filter((question) => !derived.includes(question)) : [];
+    for (const question of this.removed) question.delete(); // a trigger could show a hidden question again, and it could still load something
   }
 
   get #language() {
@@ -160,7 +167,7 @@ class Form {
     Object.assign(panel, { title: strings.details, description: strings.final });
     words.title = strings.details;
     words.value = client.explain(language, this.budget).words;
-    for (const question of [...pairs.filter(({ id }) => open.includes(id)).map(({ question }) => question), ...this.#kept()]) question.description = strings.open;
+    for (const question of [...pairs.filter(({ id }) => open.includes(id)).map(({ question }) => question), ...this.kept]) question.description = strings.open;
     for (const { id, question } of pairs) if (id === instructed?.id) question.description = strings.passed;
   }
 
@@ -181,15 +188,14 @@ class Form {
     const { client, pairs, options } = this, open = openQuestions(client.survey).map(({ id }) => id);
     const pick = (/** @type {boolean} */ isOpen) => Object.fromEntries(pairs.filter(({ id }) => open.includes(id) === isOpen)
       .map((pair) => [pair.id, answerOf(pair)]).filter(([, answer]) => answer !== undefined));
-    return (async () => client.answer(/** @type {any} */ (pick(false)), { strata: pick(true), token: options.token, ...(this.isDrawn && { patienceMs: 0 }) }))();
+    return (async () => client.answer(/** @type {any} */ (pick(false)), { strata: pick(true), token: options.token, ...(isDrawn(client.survey) && { patienceMs: 0 }) }))();
   }
 
   /** Erase the answers, then let SurveyJS complete the form. */
   #finish(/** @type {import("../frankly.d.ts").Receipt} */ receipt) {
     const { model } = this;
     this.#isDone = true;
-    const names = this.#kept().flatMap((question) => [question.getValueName(), question.getValueName() + model.commentSuffix]);
-    model.data = Object.fromEntries(Object.entries(model.data).filter(([name]) => names.includes(name)));
+    erase(model, this.kept.flatMap((question) => [question.getValueName(), question.getValueName() + model.commentSuffix]));
     this.#settle(receipt);
     model.doComplete();
   }

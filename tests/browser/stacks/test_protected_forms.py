@@ -145,6 +145,185 @@ def test_what_would_reveal_a_randomised_answer_is_not_kept(site: Site) -> None:
         assert result["status"] == "sent"
 
 
+MATRIX_BY_URL = {
+    "type": "matrixdynamic", "name": "w", "rowCount": 1, "columns": [
+        {"name": "c", "cellType": "dropdown", "choicesByUrl": {"url": "https://other.example/{drinks}"}},
+    ],
+}  # fmt: skip
+# name, a question that is removed because what it loads depends on a randomised answer, the reason
+LOADING: list[tuple[str, dict[str, Any], str]] = [
+    ("HTML", {"type": "html", "html": "<img src='https://other.example/{drinks}'>"}, "address"),
+    ("HTML in a locale", {"type": "html", "html": {"default": "hello", "de": "<img src='/{drinks}'>"}}, "address"),
+    ("style", {"type": "html", "html": "<b style='background: url(/{calculated})'>"}, "address"),
+    ("a quiz", {"type": "html", "html": "<img src='/{correctAnswers}'>"}, "address"),
+    ("a variable", {"type": "html", "html": "<img src='/{flag}'>"}, "address"),
+    ("image", {"type": "image", "imageLink": "https://other.example/{drinks}"}, "address"),
+    ("a condition", {"type": "image", "imageLink": "/smoker.png", "visibleIf": "{smokes} = true"}, "address"),
+    ("choices", {"type": "dropdown", "choicesByUrl": {"url": "https://other.example/{drinks}"}}, "derived"),
+    ("their path", {"type": "tagbox", "choicesByUrl": {"url": "/all", "path": "{drinks}"}}, "derived"),
+    ("choices of cells", MATRIX_BY_URL, "derived"),
+    ("image picker", {"type": "imagepicker", "choices": [{"value": 1, "imageLink": "/{drinks}"}]}, "derived"),
+]  # fmt: skip
+QUIZ = {"type": "boolean", "name": "smokes", "correctAnswer": True}
+FLAG = {
+    "type": "setvalue",
+    "expression": "{smokes} = true",
+    "setToName": "flag",
+    "setValue": "set",
+    "isVariable": True,
+}
+CALCULATED = {"name": "calculated", "expression": "{drinks}"}
+ALL = "https://other.example/{drinks}{smokes}{flag}{calculated}{correctAnswers}"
+
+
+def with_everything(site: Site, *more: dict[str, Any], **survey: Any) -> dict[str, Any]:
+    """Return a case whose form has a quiz, a trigger and a calculated value; survey : its properties."""
+    form = {
+        "elements": [SIGNED[0], QUIZ, SIGNED[2], *more],
+        "triggers": [FLAG],
+        "calculatedValues": [CALCULATED],
+    }
+    return case(site, options={"unprotected": "keep"}, form=form | survey)
+
+
+def test_nothing_that_is_loaded_contains_or_depends_on_a_randomised_answer(site: Site) -> None:
+    cases = [with_everything(site, {"name": "w"} | question) for _, question, _ in LOADING]
+    plain = {"type": "html", "name": "w", "html": "<b>You drink {drinks}.</b>"}
+    fixed = {"type": "image", "name": "w", "imageLink": "/logo.png"}
+    public = {"type": "image", "name": "w", "imageLink": "/{region}.png"}
+    inline = {"type": "image", "name": "w", "imageLink": "data:,", "visibleIf": "{smokes} = true"}
+    cases += [with_everything(site, one) for one in (plain, fixed, public, inline)]
+    *removed, said, still, of_region, drawn_here = run("protected", cases)
+    for (name, _, reason), one in zip(LOADING, removed, strict=True):
+        assert ["w", reason] in one["warnings"], name
+        assert "w" not in one["visible"], name
+        assert (one["loaded"], one["requests"], one["seen"], one["status"]) == (
+            [],
+            [],
+            {},
+            "sent",
+        ), name
+    assert said["loaded"] == ["<b>You drink never.</b>"]
+    assert (still["loaded"], of_region["loaded"]) == (["/logo.png"], ["/south.png"])
+    assert drawn_here["loaded"] == ["data:,"]
+    assert [one["warnings"] for one in (said, still, of_region, drawn_here)] == [[]] * 4
+
+
+def test_what_follows_completion_sees_no_answer(site: Site) -> None:
+    conditions = [{"expression": "{smokes} = true", "url": f"{ALL}/on", "html": ALL}]
+    survey = {"navigateToUrl": ALL, "completedHtml": f"<img src='{ALL}'>"}
+    on_condition = {f"{name}OnCondition": conditions for name in survey}
+    logo, *results = run("protected", [with_everything(site, logo=ALL), *(
+        with_everything(site, **{name: value}) for name, value in (survey | on_condition).items()
+    )])  # fmt: skip
+    assert (logo["loaded"], logo["warnings"]) == ([], [["", "address"]])
+    for one in results:
+        assert one["warnings"] == [["", "erased"]]
+        assert (one["seen"], one["status"]) == ({}, "sent")
+        for text in one["after"]:
+            assert not any(
+                word in (text or "").replace("{calculated}", "")
+                for word in ("never", "true", "set", "/on", "1")
+            ), text
+
+
+def test_nothing_is_loaded_before_the_survey_is_verified(site: Site) -> None:
+    loading = [
+        {"type": "html", "name": "h", "html": "<img src='/{drinks}'>"},
+        {"name": "w"} | LOADING[7][1],
+    ]
+    unreachable = site.link.replace("/s/", "/none/s/")
+    [one] = run("protected", [case(site, *loading, link=unreachable)])
+    assert one["faults"] != []
+    assert (one["loaded"], one["requests"]) == (["<img src='/{drinks}'>"], [])
+
+
+# name, a question that would stay with "keep" although it has or depends on a randomised answer, a trigger
+NOT_KEPT: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [
+    ("the same value", {"type": "text", "name": "w", "valueName": "smokes"}, []),
+    ("a shared panel", {"type": "paneldynamic", "name": "w", "valueName": "drinks",
+                        "templateElements": [{"type": "text", "name": "a"}]}, []),
+    ("its choices", {"type": "checkbox", "name": "w", "choicesFromQuestion": "drinks"}, []),
+    ("its count", {"type": "paneldynamic", "name": "w", "bindings": {"panelCount": "drinks"}}, []),
+    ("after an early end", {"type": "text", "name": "w"}, [{"type": "complete", "expression": "{smokes} = false"}]),
+    ("after a jump", {"type": "text", "name": "w"},
+     [{"type": "skip", "expression": "{smokes} = false", "gotoName": "w"}]),
+    ("a variable", {"type": "text", "name": "w", "visibleIf": "{flag} = 'set'"}, [FLAG]),
+]  # fmt: skip
+
+
+def test_what_shares_or_follows_a_randomised_answer_is_not_kept(site: Site) -> None:
+    options = {"unprotected": "keep"}
+    cases = [case(site, one, options=options, values=VALUES) for _, one, _ in NOT_KEPT]
+    for one, (_, _, triggers) in zip(cases, NOT_KEPT, strict=True):
+        one["form"]["triggers"] = triggers
+    for (name, _, _), one in zip(NOT_KEPT, run("protected", cases), strict=True):
+        assert ["w", "derived"] in one["warnings"], name
+        assert (one["seen"], one["status"]) == ({}, "sent"), name
+        assert "w" not in one["fields"], name
+
+
+def test_a_second_question_of_the_same_name_keeps_no_answer(site: Site) -> None:
+    [one] = run(
+        "protected",
+        [case(site, {"type": "comment", "name": "smokes"}, options={"unprotected": "keep"})],
+    )
+    assert (one["seen"], one["status"]) == ({}, "sent")
+    assert one["fields"].count("smokes") == 1
+
+
+def test_a_trigger_does_not_show_what_is_hidden(site: Site) -> None:
+    form = {"elements": [*SIGNED, {"type": "text", "name": "w"}], "triggers": [
+        {"type": "visible", "expression": "{region} = 'south'", "questions": ["w"]},
+    ]}  # fmt: skip
+    [one] = run("protected", [case(site, form=form)])
+    assert "w" not in one["fields"]
+    assert one["status"] == "sent"
+
+
+def test_fields_within_choices_are_removed(site: Site) -> None:
+    own = [
+        {"value": "never", "showCommentArea": True},
+        {"value": "weekly", "elements": [{"type": "text", "name": "why"}]},
+        "daily",
+    ]
+    form = {"elements": [SIGNED[0], SMOKES, SIGNED[2] | {"choices": own}]}
+    values = VALUES | {"drinks-Comment": "free"}
+    [one] = run("protected", [case(site, form=form, values=values)])
+    assert one["warnings"] == [["drinks", "free_text"]]
+    assert "why" not in one["fields"]
+    assert (one["seen"], one["status"]) == ({}, "sent")
+
+
+# what makes a question that is sent as given, or an image, depend on a randomised answer
+REVEALING: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"setValueExpression": "iif({smokes} = true, 'north', 'south')"}, {}, "region is sent as given"),
+    ({"visibleIf": "{smokes} = true"}, {}, "region is sent as given"),
+    ({"valueName": "smokes"}, {}, "region is sent as given"),
+    ({"choicesVisibleIf": "{drinks} = 'never'"}, {}, "region is sent as given"),
+    ({}, {"triggers": [{"type": "copyvalue", "fromName": "smokes", "setToName": "region"}]}, "region is sent as given"),
+    ({}, {"triggers": [FLAG | {"setToName": "region", "isVariable": False}]}, "region is sent as given"),
+]  # fmt: skip
+
+
+def test_a_public_question_that_depends_on_a_randomised_one_is_refused(site: Site) -> None:
+    cases = [
+        case(site, form={"elements": [SIGNED[0] | change, *SIGNED[1:]]} | survey)
+        for change, survey, _ in REVEALING
+    ]
+    picker = {"type": "imagepicker", "visibleIf": "{smokes} = true", "choices": [
+        {"value": value, "imageLink": f"/{value}.png"} for value in SIGNED[2]["choices"]
+    ]}  # fmt: skip
+    by_url = {"type": "dropdown", "choices": [], "choicesByUrl": {"url": "/{smokes}"}}
+    cases += [
+        case(site, form={"elements": [*SIGNED[:2], {"name": "drinks"} | one]})
+        for one in (picker, by_url)
+    ]
+    expected = [fault for *_, fault in REVEALING] + ["what drinks loads from a server depends"] * 2
+    for one, fault, given in zip(run("protected", cases), expected, cases, strict=True):
+        assert [text[: len(fault)] for text in one["faults"]] == [fault], given
+
+
 DRAWN = """
 name: habits
 title: {{en: Habits}}
@@ -212,7 +391,7 @@ def test_an_instructed_item_is_one_bit_of_the_report(tmp_path: Path) -> None:
                 case(site),
             ],
         )  # fmt: skip
-    assert without == {"faults": ["the form does not ask check"]}
+    assert without["faults"] == ["the form does not ask check"]
     for locale, language in (("", "en"), ("de", "de")):
         notes, texts = right["shown"][locale]["notes"], texts_of(language)["element"]
         assert (notes["check"], notes["region"]) == (texts["passed"], texts["public"])

@@ -65,6 +65,10 @@ TYPES: list[tuple[str, dict[str, Any], Any, list[dict[str, Any]], dict[str, Any]
     ("checkbox", {"choices": ["a", "b"], "showNoneItem": True}, ["none"], boxes("q", "a", "b"), {"q": []}),
     ("tagbox", {"choices": ["a", "b"]}, ["b"], boxes("q", "a", "b"), {"q": ["b"]}),
     ("text", {"inputType": "number"}, 44, [AGE | {"id": "q"}], {"q": 44}),
+    ("checkbox", {"choices": ["a", "b"], "valuePropertyName": "k"}, [{"k": "a"}], boxes("q", "a", "b"), {"q": ["a"]}),
+    ("radiogroup", {"choices": ASKED, "showNoneItem": True}, "none", [question("q", *ASKED, "none")], {"q": "none"}),
+    ("rating", {"rateMax": 3, "rateType": "smileys"}, 2, [question("q", "1", "2", "3")], {"q": "2"}),
+    ("boolean", {"renderAs": "radio"}, True, [question("q", "no", "yes")], {"q": "yes"}),
     ("radiogroup", {"choices": ASKED}, None, [question("q", *ASKED)], {}),
     ("radiogroup", {"choices": ASKED, "visible": False}, None,
      [question("q", *ASKED) | {"choices": [*choices(*ASKED), *choices("na", role="not_applicable")]}], {"q": "na"}),
@@ -90,6 +94,94 @@ def test_every_type_of_question_becomes_the_answer_of_the_signed_one() -> None:
     assert [result["faults"] + result["warnings"] for result in results] == [[]] * len(cases)
 
 
+SKIPPED = {"choices": [*choices("no", "yes"), *choices("na", role="not_applicable")]}
+NAMED = {
+    "a": True,
+    "Is it so?": "Not at all",
+    "Uses": {"Red wine": "Every day"},
+    "Pets": ["Small dog"],
+}
+
+
+def test_names_and_values_that_are_no_ids_are_mapped() -> None:
+    elements = [
+        {"type": "radiogroup", "name": "Is it so?", "choices": ["Not at all", "Very"]},
+        {"type": "matrix", "name": "Uses", "columns": ["Never", "Every day"], "rows": ["Red wine"]},
+        {"type": "checkbox", "name": "Pets", "choices": ["Small dog", "Cat"]},
+    ]
+    signed = [
+        question("so", "no", "yes"),
+        question("wine", "never", "daily"),
+        *boxes("pets", "dog", "cat"),
+    ]
+    names = {
+        "Is it so?": "so", "Is it so?=Not at all": "no", "Is it so?=Very": "yes", "Uses.Red wine": "wine",
+        "Uses=Never": "never", "Uses=Every day": "daily", "Pets": "pets", "Pets=Small dog": "dog", "Pets=Cat": "cat",
+    }  # fmt: skip
+    [result] = run(
+        "forms", [{"elements": elements, "signed": signed, "map": names, "values": NAMED}]
+    )
+    assert (result["faults"], result["warnings"]) == ([], [])
+    assert result["answers"] == {"so": "no", "wine": "daily", "pets": ["dog"]}
+
+
+def test_the_answer_to_a_question_that_was_hidden_later_is_not_sent() -> None:
+    first, second = (
+        {"type": "boolean", "name": "a"},
+        {"type": "boolean", "name": "q", "visibleIf": "{a} = true"},
+    )
+    panel = {
+        "type": "panel",
+        "name": "p",
+        "visibleIf": "{a} = true",
+        "elements": [{"type": "boolean", "name": "q"}],
+    }
+    signed = [question("a", "no", "yes"), question("q") | SKIPPED]
+    kept = {
+        "values": {"q": True, "a": False},
+        "signed": signed,
+        "more": {"clearInvisibleValues": "none"},
+    }
+    many = {"type": "checkbox", "name": "q", "choices": ["x", "y"], "visibleIf": "{a} = true"}
+    [skipped] = boxes("q", "na")
+    ticked = [*boxes("q", "x", "y"), skipped | {"box": skipped["box"] | {"role": "not_applicable"}}]
+    rows = [{"value": "r", "visibleIf": "1 = 2"}]
+    shown = run("forms", [
+        {"elements": [first, second], **kept},
+        {"elements": [first, panel], **kept},
+        {"elements": [first, panel], "signed": signed, "values": {"a": False}},
+        {"elements": [first, many], "signed": [signed[0], *ticked], "values": {"a": False, "q": ["x"]}},
+        {"elements": [{"type": "matrix", "name": "q", "columns": ["no", "yes"], "rows": rows}],
+         "signed": [question("q-r") | SKIPPED]},
+    ])  # fmt: skip
+    assert [one["answers"].get("q", one["answers"].get("q-r")) for one in shown] == [
+        "na",
+        "na",
+        "na",
+        ["na"],
+        "na",
+    ]
+
+
+def test_choices_of_another_question_are_compared_as_well() -> None:
+    elements = [
+        {"type": "checkbox", "name": "a", "choices": ["x", "y"]},
+        {
+            "type": "radiogroup",
+            "name": "q",
+            "choicesFromQuestion": "a",
+            "choicesFromQuestionMode": "selected",
+        },
+    ]
+    signed = boxes("a", "x", "y")
+    right, wrong = run("forms", [
+        {"elements": elements, "signed": [*signed, question("q", "x", "y")], "values": {"a": ["x", "y"], "q": "y"}},
+        {"elements": elements, "signed": [*signed, question("q", "x", "z")]},
+    ])  # fmt: skip
+    assert (right["faults"], right["answers"]["q"]) == ([], "y")
+    assert wrong["faults"] == ["q offers y, which is no choice of q"]
+
+
 YES_NO = question("q", "no", "yes")
 FREE = ("comment", "file", "signaturepad", "ranking", "multipletext", "paneldynamic", "expression")
 # What a form contains besides the signed question, and the resulting warnings
@@ -97,6 +189,7 @@ UNSAFE: list[tuple[list[dict[str, Any]], list[list[str]], list[str]]] = [
     *(([{"type": kind, "name": "w"}], [["w", "type"]], []) for kind in FREE),
     ([{"type": "text", "name": "w"}], [["w", "type"]], []),
     ([{"type": "boolean", "name": "w"}], [["w", "unsigned"]], []),
+    ([{"type": "matrix", "name": "w", "columns": ["no"], "rows": []}], [["w", "unsigned"]], []),
     ([{"type": "html", "name": "w", "html": "hello"}], [], []),
 ]  # fmt: skip
 FAULTS: list[tuple[list[dict[str, Any]], str]] = [
@@ -104,6 +197,10 @@ FAULTS: list[tuple[list[dict[str, Any]], str]] = [
     ([{"type": "checkbox", "name": "q", "choices": ["no"]}], "q is answered by one choice, but q by boxes"),
     ([{"type": "text", "inputType": "number", "name": "q"}], "q is answered by one choice, but q by a number"),
     ([{"type": "radiogroup", "name": "q", "choices": ["no", "maybe"]}], "q offers maybe, which is no choice of q"),
+    ([{"type": "radiogroup", "name": "q", "choices": ["no", "yes"], "showNoneItem": True}],
+     "q offers none, which is no choice of q"),
+    ([{"type": "radiogroup", "name": "q", "choices": ["no", "yes"], "showRefuseItem": True}],
+     "q offers refused, which is no choice of q"),
     ([{"type": "rating", "name": "q", "rateMax": 2}],
      "q offers 1, which is no choice of q; q offers 2, which is no choice of q"),
 ]  # fmt: skip

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Reads cases on stdin: a form of survey-core, a link, options, the values that a person enters, and locales to change to;
- * protects and completes the form in Node. Writes what the form shows in each locale, and the data that the app's listener sees.
+ * protects and completes the form in Node. Writes what the form shows in each locale, the addresses that it would load, and the
+ * data that the app's listener sees.
  */
 import { readFileSync } from "node:fs";
 import { Model } from "survey-core";
@@ -9,16 +10,21 @@ import { protect } from "@frankly/sdk/surveyjs";
 
 const page = new EventTarget(); // what the client needs of a page
 Object.assign(globalThis, { isSecureContext: true, addEventListener: page.addEventListener.bind(page) });
-const results = [];
+const results = [], requests = [];
+globalThis.XMLHttpRequest = class { open(_, url) { requests.push(url); } setRequestHeader() {} send() {} };
+/** Return what a page that renders the form would load. */
+const loaded = (model) => [model.locLogo.renderedHtml, ...model.getAllQuestions().filter(({ isVisible }) => isVisible).flatMap((one) =>
+  [one.processedHtml, one.locImageLink?.renderedHtml, ...(one.choices ?? []).map((choice) => choice.locImageLink?.renderedHtml)])].filter(Boolean);
 for (const [i, { form, link, options = {}, before = {}, values, locales = [] }] of JSON.parse(readFileSync(0, "utf8")).entries()) {
   const model = new Model(form), shown = {};
   let seen;
+  requests.length = 0;
   model.data = before;
   model.onComplete.add(({ data }) => (seen = { ...data }));
   const client = { allowMemory: true, store: `case ${i}`, policy: { cap: "9" } };
   const accepted = await protect(model, link, { ...options, client, onWarning: () => undefined }).catch((error) => {
-    if (error.name !== "FormMismatch") throw error;
-    results.push({ faults: error.faults });
+    for (const [name, value] of Object.entries(values)) model.setValue(name, value);
+    results.push({ faults: error.faults ?? error.name, requests: [...requests], loaded: loaded(model) });
   });
   if (!accepted) continue;
   const { receipt, warnings, close } = accepted;
@@ -41,10 +47,10 @@ for (const [i, { form, link, options = {}, before = {}, values, locales = [] }] 
     if (isComment === undefined) model.setValue(name, value);
     else model.setComment(question, value);
   }
-  const held = { ...model.data };
+  const held = { ...model.data }, addresses = loaded(model), fields = model.getAllQuestions(false, false, true).map(({ name }) => name);
   model.completeLastPage();
-  const { status } = await receipt;
-  results.push({ shown, visible, rows, held, seen, status, warnings: warnings.map(({ question, reason }) => [question, reason]) });
+  const { status } = await receipt, after = [model.getNavigateToUrl(), model.processedCompletedHtml];
+  results.push({ shown, visible, rows, held, seen, status, fields, after, loaded: addresses, requests: [...requests], warnings: warnings.map(({ question, reason }) => [question, reason]) });
   close();
 }
 console.log(JSON.stringify(results));
