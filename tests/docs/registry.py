@@ -97,6 +97,8 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/browser.md", 'import { Client } from "@frankly/sdk";'): _run(_BROWSER),
     ("docs/browser.md", "import * as ed25519"): _run(_BROWSER),
     ("docs/browser.md", "import { createElement, useEffect, useRef }"): _run(_BROWSER),
+    ("docs/hosts.md", '<script type="module" src="/frankly/element.js">'): _run(_BROWSER),
+    ("docs/hosts.md", "const survey = document.querySelector"): _run(_BROWSER),
     ("docs/choosing.md", "Promised: 0.5 nats about the limitation"): _made(
         "tests/docs/test_numbers.py"
     ),

@@ -67,9 +67,9 @@ def test_a_flask_apps_page_accepts_only_its_own_keys(context: BrowserContext, si
         assert page.locator("[part=detail]").inner_text().endswith("(document_keys)")
 
 
-def snippets(root: Path, language: str) -> list[str]:
-    """Return the code blocks of docs/browser.md in a language."""
-    page = (root / "docs" / "browser.md").read_text("utf-8")
+def snippets(root: Path, language: str, name: str = "browser") -> list[str]:
+    """Return the code blocks of a page of docs/ in a language."""
+    page = (root / "docs" / f"{name}.md").read_text("utf-8")
     return re.findall(rf"^```{language}\n(.*?)```", page, re.DOTALL | re.MULTILINE)
 
 
@@ -142,6 +142,27 @@ def test_the_element_of_the_docs(
     page.goto(f"{wire.origin}/element.html")
     fill_in(page)
     page.get_by_role("status").get_by_text("Thank you").wait_for()
+
+
+def test_a_host_of_the_docs_saves_states(
+    root: Path, context: BrowserContext, wire: Wire, site: Site
+) -> None:
+    [html], [js] = snippets(root, "html", "hosts"), snippets(root, "js", "hosts")
+    html = html.replace("https://ask.example.org/s/ID#sha256=…", site.link)
+    wire.pages["/host.js"] = js.encode()
+    wire.pages["/host.html"] = (
+        "<!doctype html><html lang=en><title>A</title><script>window.saved = [];"
+        "const save = (one) => saved.push(one)</script>"
+        f"<main>{html.replace('/frankly/', '/sdk/')}</main><script src=/host.js></script>"
+    ).encode()
+    page = context.new_page()
+    page.goto(f"{wire.origin}/host.html")
+    fill_in(page)
+    page.get_by_role("status").get_by_text("Thank you").wait_for()
+    assert page.evaluate("saved") == [
+        {"survey": site.survey, "state": "sealed", "code": ""},
+        {"survey": site.survey, "state": "sent", "code": "accepted"},
+    ]
 
 
 OPTIONS_FIRST = """async ([link, keys, snippet]) => {
