@@ -13,7 +13,7 @@ _FENCE = re.compile(
     r"(?:^<!-- not run: (?P<why>[^\n]+?) -->\n)?^```(?P<language>\w*|\{[\w-]+\})\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-_NAMED = re.compile(r"(?:#|//|<!--) ?(?P<name>[\w./-]+\.\w+)(?: -->)?\n")
+_NAMED = re.compile(r"(?:#|//|<!--) ?(?P<name>[\w./+-]+\.\w+)(?: -->)?\n")
 
 
 @dataclass(frozen=True, slots=True)
