@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Languages in which the SDKs explain surveys; the server warns about others at publication."""
 
-EXPLAINED = ("ar", "de", "en", "es", "fr", "it", "nl", "pl", "pt", "tr", "uk", "zh")
+EXPLAINED = ("ar", "de", "en", "es", "fr", "it", "ja", "nl", "pl", "pt", "tr", "uk", "zh")
 """Primary subtags of language tags (BCP 47), in alphabetical order."""
 
 

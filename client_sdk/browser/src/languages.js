@@ -8,7 +8,7 @@ const RIGHT_TO_LEFT = ["ar", "arc", "ckb", "dv", "fa", "he", "ku", "ps", "sd", "
 
 /** Names of languages in themselves; asking the browser for the first one takes 20 ms, because it loads a table. @type {Record<string, string>} */
 export const NAMES = {
-  ar: "العربية", de: "Deutsch", en: "English", es: "español", fr: "français", it: "italiano", nl: "Nederlands", pl: "polski", pt: "português",
+  ar: "العربية", de: "Deutsch", en: "English", es: "español", fr: "français", it: "italiano", ja: "日本語", nl: "Nederlands", pl: "polski", pt: "português",
   tr: "Türkçe", uk: "українська", zh: "中文",
 };
 

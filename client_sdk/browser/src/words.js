@@ -23,6 +23,7 @@ const MORE = {
   es: () => import("./words.es.js"),
   fr: () => import("./words.fr.js"),
   it: () => import("./words.it.js"),
+  ja: () => import("./words.ja.js"),
   nl: () => import("./words.nl.js"),
   pl: () => import("./words.pl.js"),
   pt: () => import("./words.pt.js"),

@@ -60,6 +60,7 @@ _WORDS: Final = {
     "es": ("No", "Sí", "Prefiero no responder", "No procede"),
     "fr": ("Non", "Oui", "Je préfère ne pas répondre", "Sans objet"),
     "it": ("No", "Sì", "Preferisco non rispondere", "Non pertinente"),
+    "ja": ("いいえ", "はい", "答えたくない", "該当しない"),
     "nl": ("Nee", "Ja", "Zeg ik liever niet", "Niet van toepassing"),
     "pl": ("Nie", "Tak", "Wolę nie odpowiadać", "Nie dotyczy"),
     "pt": ("Não", "Sim", "Prefiro não responder", "Não se aplica"),

@@ -24,7 +24,7 @@ _NAME = re.compile(r"\{(\w+)\}")
 
 def plural(language: str, n: int) -> str:
     """Return the plural category of a whole number in a language of EXPLAINED (CLDR)."""
-    if language == "zh":
+    if language in ("ja", "zh"):
         return "other"
     if language in ("fr", "pt"):
         return "one" if n < 2 else "other"

@@ -39,6 +39,7 @@ LANGUAGES: Final = {
     "es": "Spanish",
     "fr": "French",
     "it": "Italian",
+    "ja": "Japanese",
     "nl": "Dutch",
     "pl": "Polish",
     "pt": "Portuguese",
