@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Types that the components for React and Vue share. */
 import type { Client, Options } from "./frankly.d.ts";
-import type { Strings } from "./element.d.ts";
+import type { FranklyElementEvents, Strings } from "./element.d.ts";
 
 /** What is set on the element, the link last. */
 export interface Opened {
@@ -24,6 +24,12 @@ export interface Properties extends Opened, Attributes {
   enabled?: boolean;
   lang?: string;
 }
+
+/** A listener for each event of the element, called with the event's detail, and the event. */
+export type Listeners = {
+  [Name in keyof FranklyElementEvents as Name extends `frankly-${infer Event}` ? `on${Capitalize<Event>}` : never]?:
+    (detail: FranklyElementEvents[Name]["detail"], event: FranklyElementEvents[Name]) => void;
+};
 
 export type FranklyState =
   | { status: "opening" | "disabled"; client: null; error: null }

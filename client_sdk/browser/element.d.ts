@@ -8,6 +8,7 @@ export interface ErrorDetail { code: string; detail: string; field: string | nul
 /** The element's events, all of which bubble; none depends on an answer. */
 export interface FranklyElementEvents {
   "frankly-opened": CustomEvent<FranklyEvent>;
+  "frankly-planned": CustomEvent<FranklyEvent>;
   "frankly-sealed": CustomEvent<FranklyEvent>;
   "frankly-sent": CustomEvent<FranklyEvent>;
   "frankly-queued": CustomEvent<FranklyEvent>;

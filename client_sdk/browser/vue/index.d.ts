@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Types of `@frankly/sdk/vue`; importing it also types `<frankly-survey>` in templates and TSX. */
 import type { DefineComponent, HTMLAttributes, MaybeRefOrGetter, ShallowRef } from "vue";
-import type { FranklyEvent, Options } from "../frankly.d.ts";
-import type { FranklyState, Properties } from "../component.d.ts";
-import type { ErrorDetail, FranklyAttributes } from "../element.d.ts";
+import type { Options } from "../frankly.d.ts";
+import type { FranklyState, Listeners, Properties } from "../component.d.ts";
+import type { FranklyAttributes } from "../element.d.ts";
 
 export type { FranklyState };
 
-type Listener<Detail> = (detail: Detail, event: CustomEvent<Detail>) => void;
-
-export interface FranklySurveyProps extends Properties {
-  onOpened?: Listener<FranklyEvent>;
-  onPlanned?: Listener<FranklyEvent>;
-  onSealed?: Listener<FranklyEvent>;
-  onSent?: Listener<FranklyEvent>;
-  onQueued?: Listener<FranklyEvent>;
-  onRefused?: Listener<FranklyEvent>;
-  onLog_renamed?: Listener<FranklyEvent>;
-  onLanguage?: Listener<{ language: string }>;
-  onError?: Listener<ErrorDetail>;
-}
+export interface FranklySurveyProps extends Properties, Listeners {}
 
 export const FranklySurvey: DefineComponent<FranklySurveyProps>;
 
