@@ -27,11 +27,11 @@ function worker() {
   const { Worker: Native } = globalThis;
   if (running || !Native) return running;
   try {
-    globalThis.Worker = class extends Native {
+    globalThis.Worker = /** @type {any} */ (class { // not derived from `Native`, which other scripts may have bound or wrapped
       constructor(/** @type {any} */ address, /** @type {WorkerOptions | undefined} */ options) {
-        super(trusted(address.href ?? address), options);
+        return new Native(trusted(address.href ?? address), options);
       }
-    };
+    });
     try {
       running = new Worker(new URL("./verifier.js", import.meta.url), { type: "module", name: "frankly-verifier" });
     } finally {

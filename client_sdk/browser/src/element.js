@@ -112,6 +112,7 @@ export class FranklySurvey extends Base {
 
   /** Show in another language what is shown. While an answer is sent, only the texts are loaded. */
   async #translate() {
+    if (!this.#client && !this.#draw) return; // nothing is shown that could be translated, or the element is switched off
     const survey = this.#client?.survey;
     await Promise.all([this.#first, ...(survey ? [choose(this.#wanted, survey.languages)] : [])].map((language) => learn(language)));
     this.#draw?.();

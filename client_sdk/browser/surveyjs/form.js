@@ -88,17 +88,18 @@ export function assign(model, questions, map, isDrawn = false, open = []) {
     if (question.hasOther || question.showCommentArea || extrasOf(question).length) warn(question, "free_text", "its free text cannot be randomised, and is not offered");
   const survey = (/** @type {Warning["reason"]} */ reason, /** @type {string} */ words) => warnings.push({ question: "", type: "survey", reason, words });
   if (model.surveyPostId) survey("posts", "surveyPostId would send the answers as they are, and is removed");
-  if (inserts([model.logo])) survey("address", "the address of the logo contains answers; it is removed");
+  if (inserts([JSON.stringify(model.toJSON().logo ?? "")])) survey("address", "the address of the logo contains answers; it is removed");
   const { navigateToUrl, navigateToUrlOnCondition, completedHtml, completedHtmlOnCondition } = model.toJSON(), after = { navigateToUrl, navigateToUrlOnCondition, completedHtml, completedHtmlOnCondition };
   for (const [name, value] of Object.entries(after)) if (inserts([JSON.stringify(value ?? "")])) survey("erased", `${name} mentions answers, which are erased before`);
-  const faults = [...faultsOf(pairs), ...missing(names, pairs), ...revealing(pairs, open, derived), ...(isDrawn ? unsignedRules(model, pairs) : [])];
+  const faults = [...faultsOf(pairs), ...missing(names, pairs), ...revealing(pairs, open, derived, derivedFrom(model, secret, []).derived), ...(isDrawn ? unsignedRules(model, pairs) : [])];
   return { pairs, warnings, faults, free: unprotected.filter((question) => !removed.has(question)), removed: [...unprotected.filter((question) => removed.has(question)), ...shown] };
 }
 
-/** Return a fault for each pair that would reveal answers which are randomised. */
-const revealing = (/** @type {Pair[]} */ pairs, /** @type {string[]} */ open, /** @type {Set<any>} */ derived) => pairs.filter(({ question }) => derived.has(question)).flatMap(({ id, question }) => {
-  if (open.includes(id)) return [`${question.name} is sent as given, but depends on answers that are randomised`];
-  return loads(question.toJSON()) ? [`what ${question.name} loads from a server depends on answers that are randomised`] : [];
+/** Return a fault for each pair that would reveal answers which are randomised; `reached` are also those that a trigger may leave out. */
+const revealing = (/** @type {Pair[]} */ pairs, /** @type {string[]} */ open, /** @type {Set<any>} */ derived, /** @type {Set<any>} */ reached) => pairs.flatMap(({ id, question }) => {
+  if (open.includes(id) && derived.has(question)) return [`${question.name} is sent as given, but depends on answers that are randomised`];
+  const isLater = question.survey.pages.indexOf(question.page) > 0; // the first page is shown in any case
+  return (derived.has(question) || (isLater && reached.has(question))) && loads(question.toJSON()) ? [`what ${question.name} loads from a server depends on answers that are randomised`] : [];
 });
 
 /** Return the choices of a question that have a text field or questions of their own. @returns {any[]} */
@@ -131,16 +132,25 @@ function unsignedRules(/** @type {any} */ model, /** @type {Pair[]} */ pairs) {
  * @returns {{derived: Set<any>, inserts: (texts: string[]) => boolean}}
  */
 function derivedFrom(model, pairs, all = pairs) {
-  const sources = new Set(pairs.map(({ question }) => question.getValueName())), own = new Set(pairs.map(({ question }) => question)), answered = new Set(all.map(({ question }) => question)), derived = new Set();
+  const namesOf = (/** @type {any} */ question) => [question.getValueName(), question.name], containers = new Set();
+  const sources = new Set(pairs.flatMap(({ question }) => namesOf(question))), own = new Set(pairs.map(({ question }) => question)), answered = new Set(all.map(({ question }) => question)), derived = new Set();
   if (pairs.some(({ question }) => !question.isValueEmpty(question.correctAnswer))) for (const name of ["correct", "corrected", "incorrect", "incorrected"]) sources.add(`${name}Answers`).add(`${name}AnswerCount`);
-  const mentions = (/** @type {string[]} */ texts) => [...sources].some((name) => {
-    const word = new RegExp(`(?<![\\p{L}\\p{N}_])${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?![\\p{L}\\p{N}_])`, "iu");
+  const hasWord = (/** @type {string[]} */ texts, /** @type {string} */ name, before = "(?<![\\p{L}\\p{N}_])") => {
+    const word = new RegExp(`${before}${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}(?![\\p{L}\\p{N}_])`, "iu");
     return texts.some((text) => word.test(text));
-  });
+  };
+  // Properties of panels and pages are read as {$name.property}, and by functions with 'name'.
+  const mentions = (/** @type {string[]} */ texts) => [...sources].some((name) => hasWord(texts, name)) || [...containers].some((name) => hasWord(texts, name, "[$'\"]"));
   const inserts = (/** @type {string[]} */ texts) => mentions(texts.flatMap((text) => String(text).match(/\{[^{}]*\}/g) ?? []));
   const textsOf = (/** @type {any} */ trigger) => [...expressionsOf(trigger.toJSON()), trigger.fromName ?? ""];
-  for (let before = -1; before < sources.size + derived.size; ) {
-    before = sources.size + derived.size;
+  const size = () => sources.size + derived.size + containers.size;
+  for (let before = -1; before < size(); ) {
+    before = size();
+    for (const part of [...model.pages, ...model.getAllPanels()]) {
+      const isConditional = mentions([part.visibleIf, part.enableIf, part.requiredIf, ...around(part)].filter(Boolean));
+      if (isConditional) for (const name of COUNTS) sources.add(name);
+      if (isConditional || part.questions.some((/** @type {any} */ one) => own.has(one) || derived.has(one))) containers.add(part.name);
+    }
     for (const { name, expression } of model.calculatedValues) if (mentions([expression ?? ""])) sources.add(name);
     for (const trigger of model.triggers) if (trigger.setToName && mentions(textsOf(trigger))) sources.add(trigger.setToName);
     for (const question of model.getAllQuestions()) {
@@ -149,7 +159,7 @@ function derivedFrom(model, pairs, all = pairs) {
       const json = question.toJSON(), shares = !own.has(question) && sources.has(question.getValueName());
       if (!shares && !mentions([...expressionsOf(json), ...triggers.flatMap(textsOf), ...around(question)]) && !inserts(addressesOf(json))) continue;
       derived.add(question);
-      sources.add(question.getValueName());
+      for (const name of [...namesOf(question), ...COUNTS]) sources.add(name);
     }
   }
   return { derived, inserts };
@@ -159,11 +169,13 @@ function derivedFrom(model, pairs, all = pairs) {
 const expressionsOf = (/** @type {any} */ json) => Object.entries(json).flatMap(([name, value]) => {
   if (name === "bindings") return Object.values(value);
   if (typeof value === "object" && value !== null) return expressionsOf(value);
-  return /(if|expression|choicesfromquestion)$/i.test(name) && typeof value === "string" ? [value] : [];
+  return typeof value === "string" && (/(if|expression|choicesfromquestion)$/i.test(name) || value.startsWith("=")) ? [value] : []; // SurveyJS computes a default value that begins with =
 });
 
 const SHOWN_AS_TEXT = /(title|description|text|placeholder|caption|labeltrue|labelfalse|if|expression)$/i;
-const LOADING = /(src|srcset|href|data|poster|action|background)\s*=|url\s*\(|@import|<script/i;
+const LOADING = /(src|srcset|srcdoc|href|data|poster|action|background|ping|[\s"'/]on[a-z]+)\s*=|url\s*\(|image-set|@import|http-equiv|<script|<style|\\/i;
+/** Variables of SurveyJS that depend on what is visible. */
+const COUNTS = ["pageno", "pagecount", "questioncount", "$survey"];
 
 /** Return the strings in the JSON of an element, at any depth, that may be part of an address. @returns {string[]} */
 const addressesOf = (/** @type {any} */ json, isHtml = false) => Object.entries(json).flatMap(([name, value]) => {

@@ -45,12 +45,12 @@ export interface ProtectedForm {
   warnings: Warning[];
   /** Resolves when the form has been answered. */
   receipt: Promise<Receipt>;
-  /** Close the client; the form can no longer be completed. */
+  /** Close the client; the form can no longer be answered or completed, unless it is protected again. */
   close(): void;
 }
 
 /** The form's questions do not match those of the signed survey. */
 export class FormMismatch extends Error { faults: string[]; }
 
-/** Verify the survey, then send the form's answers through it. Throws the errors of `Client.open`, and FormMismatch. */
+/** Verify the survey, then send the form's answers through it. Throws the errors of `Client.open`, and FormMismatch; an Error if the form is protected already. */
 export function protect(model: SurveyModel, link: string, options?: ProtectOptions): Promise<ProtectedForm>;

@@ -29,31 +29,49 @@ export class FormMismatch extends Error {
  * @returns {Promise<import("./index.d.ts").ProtectedForm>}
  */
 export async function protect(model, link, options = {}) {
-  const release = hold(model), insert = blank(model); // until the survey is verified, the form cannot be completed
-  if (options.enabled === false) return disabled(model, release);
-  const client = await Client.open(link, options.client);
+  if (taken.has(model)) throw new Error("the form is protected already: close that first");
+  taken.add(model);
+  hold(model); // until the survey is verified, the form cannot be answered
+  if (options.enabled === false || options.client?.enabled === false) return disabled(model);
+  /** @type {Client | undefined} */
+  let client;
   try {
+    client = await Client.open(link, options.client);
+    model.getPanelByName("frankly")?.delete(); // of an earlier attempt
     if (client.survey.arms) throw new FormMismatch(["it has arms, and a form can show only one of them"]);
     const open = openQuestions(client.survey);
     const assigned = assign(model, [...client.questions, ...open], options.map ?? {}, isDrawn(client.survey), open.map(({ id }) => id));
     if (assigned.faults.length) throw new FormMismatch(assigned.faults);
     const form = new Form(model, client, assigned, options), { warnings } = assigned;
     await form.prepare();
-    insert();
-    release();
     return { client, warnings, receipt: form.receipt, close: () => form.close() };
   } catch (error) {
-    client.close();
+    client?.close();
+    taken.delete(model); // the app may try again; until then the form stays held
     throw error;
   }
 }
 
-/** Prevent a form from being completed; return a function that allows it again. */
+/** Forms that are protected, or about to be. @type {WeakSet<any>} */
+const taken = new WeakSet();
+/** What releases a form that is held. @type {WeakMap<any, () => void>} */
+const held = new WeakMap();
+
+/** Prevent a form from being answered and completed: what it loads, or sends page by page, could depend on answers. */
 function hold(/** @type {any} */ model) {
-  const refuse = (/** @type {any} */ _, /** @type {any} */ completing) => (completing.allow = false);
+  if (held.has(model)) return;
+  const refuse = (/** @type {any} */ _, /** @type {any} */ completing) => (completing.allow = false), insert = blank(model), { mode } = model;
+  model.mode = "display";
   model.onCompleting.add(refuse);
-  return () => model.onCompleting.remove(refuse);
+  held.set(model, () => {
+    held.delete(model);
+    model.onCompleting.remove(refuse);
+    model.mode = mode;
+    insert();
+  });
 }
+
+const release = (/** @type {any} */ model) => held.get(model)?.();
 
 /** Keep answers out of the form's texts and addresses, whose requests would contain them; return a function that ends this. */
 function blank(/** @type {any} */ model) {
@@ -74,13 +92,20 @@ function erase(/** @type {any} */ model, /** @type {string[]} */ kept = []) {
 }
 
 /** Complete without sending anything. All answers are erased, because it is unknown which of them would be protected. */
-function disabled(/** @type {any} */ model, /** @type {() => void} */ release) {
-  release();
+function disabled(/** @type {any} */ model) {
+  const insert = blank(model), eraseAll = () => erase(model);
+  release(model);
   model.surveyPostId = "";
-  model.sendResultOnPageNext = false;
-  model.onCompleting.add(() => erase(model));
+  model.sendResultOnPageNext = model.partialSendEnabled = false; // its newer name
+  model.onCompleting.add(eraseAll);
+  const close = () => {
+    hold(model);
+    model.onCompleting.remove(eraseAll);
+    insert();
+    taken.delete(model);
+  };
   const receipt = { status: /** @type {const} */ ("disabled"), code: "disabled", detail: "" };
-  return { client: null, warnings: [], receipt: Promise.resolve(receipt), close: () => undefined };
+  return { client: null, warnings: [], receipt: Promise.resolve(receipt), close };
 }
 
 class Form {
@@ -119,6 +144,7 @@ class Form {
     await this.speak();
     model.onLocaleChangedEvent?.add(this.speak);
     model.onCompleting.add(this.complete);
+    release(model); // now: a form that is held cannot be completed below
     if (before) this.#finish(before);
   }
 
@@ -138,12 +164,13 @@ class Form {
 
   /** Remove from the form everything that would let answers bypass the randomiser. */
   #restrict() {
-    const { model, pairs } = this, logo = this.warnings.some(({ question, reason }) => !question && reason === "address");
+    const { model, pairs } = this, hasLogo = this.warnings.some(({ question, reason }) => !question && reason === "address");
     model.surveyPostId = "";
-    if (logo) model.logo = "";
-    model.sendResultOnPageNext = false;
+    if (hasLogo) model.locLogo.clear(); // in all locales
+    model.sendResultOnPageNext = model.partialSendEnabled = false; // its newer name
     for (const { question, signed: [first] } of pairs) {
       question.showOtherItem = question.showCommentArea = false;
+      if (question.getType() === "text") question.autocomplete = "off"; // the browser would keep what was typed
       for (const one of extrasOf(question)) {
         one.showCommentArea = false;
         if (one.hasElements) for (const element of [...one.elements]) one.panel.removeElement(element);
@@ -173,7 +200,7 @@ class Form {
 
   /** Listener of `onCompleting`: send first, then complete without the answers. */
   complete(/** @type {any} */ _, /** @type {any} */ completing) {
-    if (this.#isDone) return;
+    if (this.#isDone) return this.#erase(); // an app may clear a form and show it again
     completing.allow = false;
     if (this.#isBusy) return;
     this.#isBusy = true;
@@ -193,11 +220,15 @@ class Form {
 
   /** Erase the answers, then let SurveyJS complete the form. */
   #finish(/** @type {import("../frankly.d.ts").Receipt} */ receipt) {
-    const { model } = this;
     this.#isDone = true;
-    erase(model, this.kept.flatMap((question) => [question.getValueName(), question.getValueName() + model.commentSuffix]));
+    this.#erase();
     this.#settle(receipt);
-    model.doComplete();
+    this.model.doComplete();
+  }
+
+  #erase() {
+    const { kept, model } = this;
+    erase(model, kept.flatMap((question) => [question.getValueName(), question.getValueName() + model.commentSuffix]));
   }
 
   #refuse(/** @type {any} */ error) {
@@ -211,6 +242,7 @@ class Form {
     this.model.onCompleting.remove(this.complete);
     this.model.onLocaleChangedEvent?.remove(this.speak);
     hold(this.model); // without its client the form cannot be completed
+    taken.delete(this.model);
     this.client.close();
   }
 }

@@ -23,6 +23,7 @@ ELEMENT = """async (link) => {
   element.options = {enabled: false};
   element.setAttribute("link", link);
   document.querySelector("main").append(element);
+  element.lang = "de";
   await new Promise((done) => setTimeout(done, 50));
   return [element.shadowRoot.childElementCount, await indexedDB.databases()];
 }"""
@@ -45,5 +46,8 @@ def test_a_client_that_is_switched_off_does_nothing(page: Page, wire: Wire) -> N
 
 
 def test_an_element_that_is_switched_off_shows_nothing(page: Page, wire: Wire) -> None:
+    paths: list[str] = []
+    page.on("request", lambda request: paths.append(request.url))
     assert page.evaluate(ELEMENT, wire.publish()) == [0, []]
     assert not [path for path, _ in wire.requests if path.startswith("/v1/")]
+    assert not [path for path in paths if "words.de" in path]

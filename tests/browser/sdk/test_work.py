@@ -180,6 +180,39 @@ def test_without_a_worker_the_verdicts_are_the_same(
         second_page.close()
 
 
+# What other scripts have made of `Worker`, and whether the survey is verified in a worker.
+REPLACED = {
+    "a function": ("const Own = Worker; globalThis.Worker = function (...given) { return new Own(...given); };", True),
+    "a subclass": ("globalThis.Worker = class extends Worker {};", True),
+    "a proxy": ("globalThis.Worker = new Proxy(Worker, {});", True),
+    "a bound class": ("globalThis.Worker = Worker.bind(null);", True),
+    "an arrow function": ("globalThis.Worker = () => undefined;", False),
+    "a class that refuses": ("globalThis.Worker = class { constructor() { throw new Error(); } };", False),
+    "a constant": ("Object.defineProperty(globalThis, 'Worker', {value: Worker, writable: false});", False),
+    "a getter": ("const Own = Worker; Object.defineProperty(globalThis, 'Worker', {get: () => Own});", False),
+    "an accessor": (
+        "let own = Worker; Object.defineProperty(globalThis, 'Worker', {get: () => own, set: (one) => (own = one)});",
+        True,
+    ),
+    "nothing": ("delete globalThis.Worker;", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_a_page_keeps_its_own_worker_class(page: Page, wire: Wire, name: str) -> None:
+    code, is_beside = REPLACED[name]
+    wire.pages["/free.html"] = FREE
+    page.goto(f"{wire.origin}/free.html")
+    page.evaluate(f"() => {{ {code} globalThis.kept = globalThis.Worker; }}")
+    descriptor = "JSON.stringify(Object.getOwnPropertyDescriptor(globalThis, 'Worker'))"
+    before = page.evaluate(descriptor)
+    (result,), workers = verdicts(page, [survey(ldp_block()).payload().decode()])
+    assert (result["said"], result["yielded"]) == (None, 2)
+    assert len(workers) == int(is_beside)
+    assert page.evaluate("kept === globalThis.Worker")
+    assert page.evaluate(descriptor) == before
+
+
 BROKEN = {  # what workers do instead of verifying
     "before reading": "throw new Error();",
     "after reading": """import "/sdk/verifier.js";

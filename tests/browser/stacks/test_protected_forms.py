@@ -84,6 +84,10 @@ DERIVED: list[dict[str, Any]] = [
     {"setValueExpression": "displayValue('drinks')"},
     {"validators": [{"type": "expression", "expression": "{drinks} = 'never'"}]},
     {"visibleIf": "{calculated} = 1"},
+    {"defaultValue": "=displayValue('drinks')"},
+    {"visibleIf": "{$p.isVisible} = true"},
+    {"visibleIf": "propertyValue('p', 'isVisible') = true"},
+    {"visibleIf": "isContainerReady('page1')"},
 ]
 
 
@@ -122,6 +126,9 @@ def test_what_would_reveal_a_randomised_answer_is_not_kept(site: Site) -> None:
     cases.append(case(site, in_panel, options=keep, values=VALUES | {"w": "x"}))
     cases.append(case(site, *chained, options=keep, values=VALUES | {"first": "y", "w": "x"}))
     cases.append(case(site, {"type": "text", "name": "w"}, options=keep))
+    conditional = {"type": "panel", "name": "p", "visibleIf": "{smokes} = true", "elements": [HTML]}
+    for one in cases[: len(DERIVED)]:
+        one["form"]["elements"].append(conditional)
     for one in cases:
         one["form"]["calculatedValues"] = [
             {
@@ -145,6 +152,7 @@ def test_what_would_reveal_a_randomised_answer_is_not_kept(site: Site) -> None:
         assert result["status"] == "sent"
 
 
+HTML = {"type": "html", "name": "h", "html": "hello"}
 MATRIX_BY_URL = {
     "type": "matrixdynamic", "name": "w", "rowCount": 1, "columns": [
         {"name": "c", "cellType": "dropdown", "choicesByUrl": {"url": "https://other.example/{drinks}"}},
@@ -155,6 +163,11 @@ LOADING: list[tuple[str, dict[str, Any], str]] = [
     ("HTML", {"type": "html", "html": "<img src='https://other.example/{drinks}'>"}, "address"),
     ("HTML in a locale", {"type": "html", "html": {"default": "hello", "de": "<img src='/{drinks}'>"}}, "address"),
     ("style", {"type": "html", "html": "<b style='background: url(/{calculated})'>"}, "address"),
+    ("an image set", {"type": "html", "html": "<b style='background-image: image-set(\"/{drinks}\" 1x)'>"}, "address"),
+    ("escapes in style", {"type": "html", "html": "<b style='background: u\\72l(/{drinks})'>"}, "address"),
+    ("another page", {"type": "html", "html": "<meta http-equiv=refresh content='0; url=/{drinks}'>"}, "address"),
+    ("a document", {"type": "html", "html": "<iframe srcdoc='&lt;img src&#61;/{drinks}>'>"}, "address"),
+    ("a listener", {"type": "html", "html": "<svg onload='f(/{drinks}/)'>"}, "address"),
     ("a quiz", {"type": "html", "html": "<img src='/{correctAnswers}'>"}, "address"),
     ("a variable", {"type": "html", "html": "<img src='/{flag}'>"}, "address"),
     ("image", {"type": "image", "imageLink": "https://other.example/{drinks}"}, "address"),
@@ -213,10 +226,12 @@ def test_what_follows_completion_sees_no_answer(site: Site) -> None:
     conditions = [{"expression": "{smokes} = true", "url": f"{ALL}/on", "html": ALL}]
     survey = {"navigateToUrl": ALL, "completedHtml": f"<img src='{ALL}'>"}
     on_condition = {f"{name}OnCondition": conditions for name in survey}
-    logo, *results = run("protected", [with_everything(site, logo=ALL), *(
+    in_german = with_everything(site, logo={"default": "/a.png", "de": ALL}) | {"locales": ["de"]}
+    logo, of_locale, *results = run("protected", [with_everything(site, logo=ALL), in_german, *(
         with_everything(site, **{name: value}) for name, value in (survey | on_condition).items()
     )])  # fmt: skip
-    assert (logo["loaded"], logo["warnings"]) == ([], [["", "address"]])
+    for one in (logo, of_locale):
+        assert (one["loaded"], one["warnings"]) == ([], [["", "address"]])
     for one in results:
         assert one["warnings"] == [["", "erased"]]
         assert (one["seen"], one["status"]) == ({}, "sent")
@@ -230,7 +245,7 @@ def test_what_follows_completion_sees_no_answer(site: Site) -> None:
 def test_nothing_is_loaded_before_the_survey_is_verified(site: Site) -> None:
     loading = [
         {"type": "html", "name": "h", "html": "<img src='/{drinks}'>"},
-        {"name": "w"} | LOADING[7][1],
+        {"name": "w"} | next(question for name, question, _ in LOADING if name == "choices"),
     ]
     unreachable = site.link.replace("/s/", "/none/s/")
     [one] = run("protected", [case(site, *loading, link=unreachable)])
@@ -263,6 +278,43 @@ def test_what_shares_or_follows_a_randomised_answer_is_not_kept(site: Site) -> N
         assert "w" not in one["fields"], name
 
 
+def test_a_question_is_found_by_its_own_name_and_by_that_of_its_value(site: Site) -> None:
+    named = [*SIGNED[:2], SIGNED[2] | {"valueName": "v"}]
+    followers: list[dict[str, Any]] = [
+        {"type": "checkbox", "name": "w", "choicesFromQuestion": "drinks"},
+        {"type": "text", "name": "w", "defaultValueExpression": "displayValue('drinks')"},
+        {"type": "text", "name": "w", "visibleIf": "{v} = 'never'"},
+    ]
+    cases = [
+        case(
+            site,
+            form={"elements": [*named, one]},
+            options={"unprotected": "keep"},
+            values={"region": "south", "smokes": True, "v": "never"},
+        )
+        for one in followers
+    ]
+    for one, given in zip(run("protected", cases), followers, strict=True):
+        assert ["w", "derived"] in one["warnings"], given
+        assert (one["seen"], one["status"]) == ({}, "sent"), given
+
+
+def test_a_form_never_gives_answers_to_its_app(site: Site) -> None:
+    results = run("held", {"form": {"elements": SIGNED}, "link": site.link, "values": VALUES})
+    for name, one in results.items():
+        count = 2 if name == "cleared" else 1
+        status = "disabled" if name == "off" else "sent"
+        assert (one["seen"], one["status"], one["state"]) == ([{}] * count, status, "completed"), (
+            name
+        )
+    assert results["switched"]["said"] == {"off": ["disabled", None] * 2, "state": "running"}
+    assert results["reopened"]["said"] == {"closed": "running"}
+    assert results["off"]["said"] == {"isReadOnly": False}
+    assert results["again"]["said"]["first"].startswith("LinkError")
+    assert results["twice"]["said"]["second"].endswith("protected already: close that first")
+    assert results["early"]["said"] == {"held": True, "released": True}
+
+
 def test_a_second_question_of_the_same_name_keeps_no_answer(site: Site) -> None:
     [one] = run(
         "protected",
@@ -279,6 +331,24 @@ def test_a_trigger_does_not_show_what_is_hidden(site: Site) -> None:
     [one] = run("protected", [case(site, form=form)])
     assert "w" not in one["fields"]
     assert one["status"] == "sent"
+
+
+def test_a_form_loses_what_would_send_answers_or_free_text(site: Site) -> None:
+    free = {"showOtherItem": True, "showCommentArea": True}
+    again = {"type": "setvalue", "expression": "{smokes} empty", "setToName": "note", "setValue": 1}
+    form = {
+        "elements": [SIGNED[0], SMOKES, SIGNED[2] | free],
+        "surveyPostId": "abc",
+        "sendResultOnPageNext": True,
+        "triggers": [again],
+    }
+    [one] = run("protected", [case(site, form=form)])
+    assert one["sending"] == ["", False]
+    assert [one["own"][name] for name in VALUES] == [[False, False, True]] * 3
+    assert (one["seen"], one["status"]) == (
+        {},
+        "sent",
+    )  # a trigger would write while they are erased
 
 
 def test_fields_within_choices_are_removed(site: Site) -> None:
@@ -303,6 +373,8 @@ REVEALING: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"choicesVisibleIf": "{drinks} = 'never'"}, {}, "region is sent as given"),
     ({}, {"triggers": [{"type": "copyvalue", "fromName": "smokes", "setToName": "region"}]}, "region is sent as given"),
     ({}, {"triggers": [FLAG | {"setToName": "region", "isVariable": False}]}, "region is sent as given"),
+    ({}, {"triggers": [{"type": "visible", "expression": "{smokes} = true", "pages": ["page1"]}]},
+     "region is sent as given"),
 ]  # fmt: skip
 
 
@@ -319,7 +391,14 @@ def test_a_public_question_that_depends_on_a_randomised_one_is_refused(site: Sit
         case(site, form={"elements": [*SIGNED[:2], {"name": "drinks"} | one]})
         for one in (picker, by_url)
     ]
-    expected = [fault for *_, fault in REVEALING] + ["what drinks loads from a server depends"] * 2
+    later = [
+        {"elements": SIGNED[:2]},
+        {"elements": [{"name": "drinks"} | picker | {"visibleIf": ""}]},
+        {"elements": [HTML]},
+    ]
+    jump = [{"type": "skip", "expression": "{smokes} = true", "gotoName": "h"}]
+    cases.append(case(site, form={"pages": later, "triggers": jump}))
+    expected = [fault for *_, fault in REVEALING] + ["what drinks loads from a server depends"] * 3
     for one, fault, given in zip(run("protected", cases), expected, cases, strict=True):
         assert [text[: len(fault)] for text in one["faults"]] == [fault], given
 
@@ -342,6 +421,7 @@ form:
       text: {{en: "Pets?"}}
       boxes: [{{id: cat, label: {{en: Cat}}}}, {{id: dog, label: {{en: Dog}}}}]
 """
+NUMBER = DRAWN.replace("id: smokes, type: yes-no,", "id: age, ranges: [0, 10, 100],")
 PARTS: list[dict[str, Any]] = [
     SMOKES,
     {
@@ -432,6 +512,20 @@ def test_a_form_asks_what_its_device_has_drawn(tmp_path: Path) -> None:
         ]
         assert sorted(asked) == sorted(sent)
         assert {len(names) for names in asked} == {1}
+
+
+def test_the_browser_is_asked_not_to_keep_a_number_that_is_typed(tmp_path: Path) -> None:
+    number = {"type": "text", "name": "age", "inputType": "number", "autocomplete": "bday-year"}
+    with hosted(tmp_path, text=NUMBER, languages=("en",)) as site:
+        given = {
+            "link": site.link,
+            "values": {"age": 44, "week": {"walks": "no", "swims": "yes"}},
+            "form": {"elements": [number, *PARTS[1:]]},
+        }
+        results = run("protected", [given] * 12)
+    found = [one["autocomplete"] for one in results if "age" in one["fields"]]
+    assert found
+    assert {name for names in found for name in names} == {"off"}
 
 
 RULED = """

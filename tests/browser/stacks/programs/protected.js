@@ -50,7 +50,10 @@ for (const [i, { form, link, options = {}, before = {}, values, locales = [] }] 
   const held = { ...model.data }, addresses = loaded(model), fields = model.getAllQuestions(false, false, true).map(({ name }) => name);
   model.completeLastPage();
   const { status } = await receipt, after = [model.getNavigateToUrl(), model.processedCompletedHtml];
-  results.push({ shown, visible, rows, held, seen, status, fields, after, loaded: addresses, requests: [...requests], warnings: warnings.map(({ question, reason }) => [question, reason]) });
+  const autocomplete = model.getAllQuestions().filter((one) => one.getType() === "text").map((one) => one.autocomplete);
+  const sending = [model.surveyPostId, Boolean(model.partialSendEnabled)];
+  const own = Object.fromEntries(model.getAllQuestions().map((one) => [one.name, [Boolean(one.showOtherItem), Boolean(one.showCommentArea), Boolean(one.isRequired)]]));
+  results.push({ shown, autocomplete, sending, own, visible, rows, held, seen, status, fields, after, loaded: addresses, requests: [...requests], warnings: warnings.map(({ question, reason }) => [question, reason]) });
   close();
 }
 console.log(JSON.stringify(results));
