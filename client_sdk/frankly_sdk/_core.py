@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Core shared by the sync and async clients: each operation as steps that yield their waits."""
 
-import atexit
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from frankly_sdk._sender import Sender
 from frankly_sdk._steps import Steps, Stop, run
 from frankly_sdk._turns import Turns
 from frankly_sdk.batch import Randomised, Respondent, randomise
-from frankly_sdk.delivery import Delivery
+from frankly_sdk.delivery import LEAST_S, Delivery
 from frankly_sdk.errors import AlreadyAnswered, Disabled, UnknownChoice
 from frankly_sdk.events import Event, OnEvent, announcer
 from frankly_sdk.link import SurveyLink
@@ -39,6 +38,9 @@ DRAWN_SPREAD_S: Final = 30.0
 answered last: this hides how long they hesitated."""
 PATIENCE_S: Final = 10.0
 """Default time to keep trying, in seconds; if only what is drawn is asked, after the random moment."""
+OPENING_S: Final = 3.0
+"""Longest wait of `open`, in seconds, for a server that does not take the reports of an earlier run;
+with a background sender, which sends them later, it is `LEAST_S`."""
 _DISABLED = "the app has switched this off: nothing was drawn, stored or sent"
 
 
@@ -135,7 +137,8 @@ class Core:
             transport, stored, Turns.of(path), clock, self.seams.timer, self._announce, self.stop
         )
         # Sent before opening, which may fail; the pending reports may belong to another survey.
-        early = run(delivery.flush(timeout_s=0), self.sleep)
+        least_s = LEAST_S if options.background else OPENING_S
+        early = run(delivery.flush(timeout_s=0, least_s=least_s), self.sleep)
         self._early = {name: early[name] for name in early if early[name].status != "queued"}
         opened = Opening(
             link,
@@ -182,10 +185,8 @@ class Core:
     def _sender(self, delivery: Delivery) -> Sender:
         """Start the background sender; `close`, or the end of the process, stops it."""
         sender = Sender(delivery, self.seams)
-        atexit.register(sender.stop)
-        self._closing.callback(atexit.unregister, sender.stop)
         self._closing.callback(sender.stop)
-        sender.wake()
+        sender.start()
         return sender
 
     def sleep(self, seconds: float) -> None:

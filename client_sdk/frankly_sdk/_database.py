@@ -50,6 +50,11 @@ class _Connection:
     lock: threading.RLock = field(default_factory=threading.RLock)
     ready: bool = False
 
+    def __del__(self) -> None:
+        # An app may never close its client; from 3.13 on, Python warns of open databases.
+        with contextlib.suppress(Exception):
+            self.db.close()
+
 
 class Database:
     """The SQLite file of one store.

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A requests adapter without a session: no cookies, no redirects, no environment settings.
 
-Every read from a socket is charged to an allowance of seconds and bytes. Endless headers, chunk
-sizes or bodies therefore raise AllowanceSpent, whether they arrive fast or slowly.
+Every step of a request (looking up the name, connecting, the TLS handshake, sending, reading) ends
+within an allowance of seconds; what is read is also charged to an allowance of bytes. Endless
+headers, chunk sizes or bodies therefore raise AllowanceSpent, whether they arrive fast or slowly.
 """
 
 import io
@@ -13,7 +14,9 @@ from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
+from urllib3.util.connection import allowed_gai_family
 
+_PIECE = 64 * 2**10  # bytes to send before the remaining time is read again
 POOLS = 2  # one connection to the link's server and one to the server that collects reports
 
 
@@ -25,7 +28,7 @@ class Allowance(threading.local):
     """Remaining seconds and bytes of one request; thread-local, because each thread has its own.
 
     timer : returns seconds, from a clock that never runs backwards.
-    patience_s : the longest wait for a single read.
+    patience_s : the longest wait for a single step.
     """
 
     def __init__(self, timer: Callable[[], float], patience_s: float) -> None:
@@ -33,29 +36,31 @@ class Allowance(threading.local):
         self._patience_s = patience_s
         self._deadline = 0.0
         self._bytes = 0
-        self.spent = False
 
     def grant(self, seconds: float, size: int) -> None:
         """Start a request that may take `seconds` and receive `size` bytes."""
         self._deadline = self._timer() + seconds
         self._bytes = size
-        self.spent = False
 
     def wait_s(self) -> float:
-        """Return the longest time that the next read may wait, in seconds.
+        """Return the longest time that the next step may wait, in seconds.
 
         Raises AllowanceSpent if the request is out of time.
         """
         return min(self._patience_s, self._require(self._deadline - self._timer()))
+
+    def is_spent(self) -> bool:
+        """Return True if the request is out of time or bytes."""
+        return self._bytes <= 0 or self._timer() >= self._deadline
 
     def charge(self, size: int) -> None:
         """Subtract received bytes; raises AllowanceSpent if none are left."""
         self._bytes -= size
         self._require(self._bytes)
 
-    def _require(self, left: float) -> float:
+    @staticmethod
+    def _require(left: float) -> float:
         if left <= 0:
-            self.spent = True
             raise AllowanceSpent("the answer was too large or too slow")
         return left
 
@@ -86,13 +91,14 @@ class Adapter(HTTPAdapter):
         timeout: tuple[float, float],
     ) -> requests.Response:
         """Send one request and return its response; the body is not read yet."""
+        timeout = (min(timeout[0], self._allowance.wait_s()), timeout[1])
         # Prepared without a session, which would add cookies and settings from the environment.
         prepared = requests.Request(method, url, headers=dict(headers), data=body).prepare()
         return self.send(prepared, stream=True, timeout=timeout, verify=self._trusted)
 
 
 class _Socket:
-    """A connected socket whose file for reading is charged to the allowance."""
+    """A connected socket that sends within the allowance, and whose file is charged to it."""
 
     def __init__(self, inner: socket.socket, allowance: Allowance) -> None:
         self._inner = inner
@@ -100,6 +106,17 @@ class _Socket:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
+
+    def sendall(self, data: Any) -> None:
+        """Send all bytes; a server that reads slowly does not extend the allowance."""
+        left = memoryview(data).cast("B")
+        while left:
+            self._inner.settimeout(self._allowance.wait_s())
+            try:
+                left = left[self._inner.send(left[:_PIECE]) :]
+            except TimeoutError:
+                self._allowance.wait_s()  # raises AllowanceSpent if the request is out of time
+                raise
 
     def makefile(self, mode: str = "rb", *_args: Any, **_options: Any) -> io.BufferedReader:
         """Return the buffered file that http.client reads from."""
@@ -137,11 +154,64 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
+def _addresses(host: str, port: int, allowance: Allowance) -> list[Any]:
+    """Return the addresses of a host, looked up in a thread, because no timeout ends a lookup."""
+    found: list[Any] = []
+    has_ended = threading.Event()
+
+    def look_up() -> None:
+        try:
+            found.extend(socket.getaddrinfo(host, port, allowed_gai_family(), socket.SOCK_STREAM))
+        except (OSError, UnicodeError):
+            pass  # as for a name without an address
+        finally:
+            has_ended.set()
+
+    threading.Thread(target=look_up, name="frankly-lookup", daemon=True).start()
+    if not has_ended.wait(allowance.wait_s()):
+        allowance.wait_s()  # raises AllowanceSpent if the request is out of time
+    if not found:
+        raise OSError("the server's name has no address")
+    return found
+
+
+def _connected(
+    host: str, port: int, options: Any, timeout_s: float, allowance: Allowance
+) -> socket.socket:
+    """Return a socket that is connected to the first address of a host that responds.
+
+    The remaining time is shared by the addresses that remain: one that does not respond, such as
+    that of a broken IPv6 network, leaves time for the next.
+    """
+    addresses = _addresses(host.strip("[]"), port, allowance)
+    while True:
+        family, kind, protocol, _, address = addresses.pop(0)
+        wait_s = min(timeout_s, allowance.wait_s() / (len(addresses) + 1))
+        connection = socket.socket(family, kind, protocol)
+        try:
+            for option in options or ():
+                connection.setsockopt(*option)
+            connection.settimeout(wait_s)
+            connection.connect(address)
+            connection.settimeout(min(timeout_s, allowance.wait_s()))  # of the TLS handshake
+        except OSError:
+            connection.close()
+            allowance.wait_s()  # raises AllowanceSpent if the request is out of time
+            if not addresses:
+                raise
+        else:
+            return connection
+
+
 def _bound(manager: Any, allowance: Allowance) -> None:
-    """Make every connection that a pool manager opens read through `_Socket`."""
+    """Make every connection of a pool manager connect, send and read within the allowance."""
 
     def bounded(pool: Any) -> Any:
         base = pool.ConnectionCls
+
+        def new(self: Any) -> socket.socket:
+            host, options = self._dns_host, self.socket_options
+            return _connected(host, self.port, options, self.timeout, allowance)
 
         def connect(self: Any) -> None:
             base.connect(self)
@@ -150,7 +220,7 @@ def _bound(manager: Any, allowance: Allowance) -> None:
         return type(
             pool.__name__,
             (pool,),
-            {"ConnectionCls": type(base.__name__, (base,), {"connect": connect})},
+            {"ConnectionCls": type(base.__name__, (base,), {"connect": connect, "_new_conn": new})},
         )
 
     # Set on this manager only: other users of urllib3 in this process are not affected.

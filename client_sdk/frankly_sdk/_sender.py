@@ -6,6 +6,7 @@ wait is over. It is a daemon thread, so that an unresponsive server never delays
 process: unacknowledged reports stay sealed, and the same bytes are sent at the next start.
 """
 
+import atexit
 import contextlib
 import os
 import threading
@@ -17,6 +18,7 @@ from frankly_sdk.delivery import SENDING, Delivery
 from frankly_sdk.errors import StoreError
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.store import Sealed
+from frankly_sdk.transport import OVERALL_S
 
 STOP_S = 0.9
 """Longest wait, in seconds, for an attempt to end when the sender is stopped."""
@@ -35,7 +37,7 @@ class _Thread:
     thread: threading.Thread
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Sender:
     """Delivers a store's queued reports until `stop`; `wake` starts it.
 
@@ -61,15 +63,29 @@ class Sender:
             thread.start()
         running.due.set()
 
+    def start(self) -> None:
+        """Start the thread; the end of the process stops it, if `stop` does not."""
+        _open.append(self)
+        self.wake()
+
     def stop(self) -> None:
         """End the thread; an attempt that takes longer than `STOP_S` is not interrupted."""
+        self.tell()
+        with contextlib.suppress(ValueError):
+            _open.remove(self)
+        running = self._running
+        is_here = running is not None and running.pid == os.getpid()
+        # An app may close in `on_event`.
+        if running is not None and is_here and running.thread is not threading.current_thread():
+            running.thread.join(self.delivery.stop.left_s(STOP_S))
+
+    def tell(self) -> None:
+        """Let the thread end, without waiting for it."""
         self._stopped = True
         self.delivery.stop.set()
         running = self._running
         if running is not None and running.pid == os.getpid():
             running.due.set()
-            if running.thread is not threading.current_thread():  # an app may close in `on_event`
-                running.thread.join(STOP_S)
 
     def _run(self, due: threading.Event) -> None:
         while not self.delivery.stop.is_set():
@@ -104,7 +120,23 @@ class Sender:
             if (wait_s := self.delivery.due_s(sealed)) > 0:
                 return wait_s
             # With a patience of 0, waits are below the timer's resolution.
-            receipt = run(self.delivery.deliver(sealed, 0), lambda _s: None)
+            receipt = run(self.delivery.deliver(sealed, 0, OVERALL_S), lambda _s: None)
         if receipt.status != "queued":
             return float("inf")
         return _TURN_S if receipt.code == SENDING else max(0.0, self.delivery.due_s(sealed))
+
+
+_open: list[Sender] = []
+"""The senders that have not been stopped."""
+
+
+def _stop_all() -> None:
+    # All are told first, so that several clients together delay the end by no more than one.
+    senders = list(_open)
+    for sender in senders:
+        sender.tell()
+    for sender in senders:
+        sender.stop()
+
+
+atexit.register(_stop_all)

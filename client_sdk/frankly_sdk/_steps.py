@@ -7,6 +7,7 @@ clients run the same steps.
 
 import os
 import threading
+import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -42,17 +43,22 @@ class Stop:
     """Ends the waits of a client when it is closed; also works after a fork."""
 
     def __init__(self) -> None:
-        self._is_set = False
+        self._is_set, self._since = False, 0.0
         self._pid, self._event = os.getpid(), threading.Event()
 
     def set(self) -> None:
         """End all waits, now and later."""
-        self._is_set = True
+        if not self._is_set:
+            self._is_set, self._since = True, time.monotonic()
         self._own().set()
 
     def is_set(self) -> bool:
         """Return True if `set` has been called."""
         return self._is_set
+
+    def left_s(self, seconds: float) -> float:
+        """Return what is left of this many seconds, counted from the first call of `set`."""
+        return max(0.0, self._since + seconds - time.monotonic()) if self._is_set else seconds
 
     def wait(self, seconds: float) -> None:
         """Wait until `set` is called, at most this many seconds."""

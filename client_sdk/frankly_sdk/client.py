@@ -165,7 +165,7 @@ class Client:
             10, and for a survey that asks only what is drawn 10 after the random moment of sending;
             the sealed bytes are sent again at the next start
             or `flush`, or by the background sender. With 0 there is at most one attempt, and none
-            before that moment.
+            before that moment. An attempt gets a second if less is left.
 
         Raises UnknownChoice, AlreadyAnswered (after trying to deliver the earlier answer),
         SurveyClosed, ClockError if the survey has not opened yet, InvalidInput (token_invalid, or
@@ -203,7 +203,8 @@ class Client:
 
         Returns a receipt for each report. The first call also returns those of the reports of an
         earlier run that `open` has delivered; reports of the background sender are only events.
-        More than 100 reports to one address are sent together, at most 100 in a request.
+        More than 100 reports to one address are sent together, at most 100 in a request. Servers that
+        do not respond end the call in time; those that respond get all that is due.
 
         Raises StoreError, and InvalidInput unless timeout_s is a number from 0 to 34560000.
         """

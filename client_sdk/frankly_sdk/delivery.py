@@ -4,6 +4,7 @@
 import contextlib
 import json
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -22,15 +23,18 @@ from frankly_sdk.errors import LinkError, NetworkError, StoreError
 from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.receipt import Receipt
 from frankly_sdk.store import Sealed, Store
-from frankly_sdk.transport import Reply, Transport, post_batch
+from frankly_sdk.transport import OVERALL_S, Reply, Transport, post_batch, within
 
 # One day: no server may make a device wait longer.
 _LONGEST_RETRY_AFTER_S = 24 * 3600.0
+LEAST_S = 1.0
+"""The time of an attempt if less is left of what the caller asked for."""
 _CLOSING_S = 10.0  # no random moment is later than this long before a survey closes
 _RECEIPT_BYTES, _RESULTS_BYTES = 64 * 2**10, 256 * 2**10
 _BATCH = 100  # reports of 16 KiB in one request: less than the 2 MiB that a server reads
 _ACKNOWLEDGED = ("accepted", "duplicate")
 # Request Timeout, Too Early and Too Many Requests.
+_SILENT = frozenset({"network", "limit"})
 _TRY_AGAIN = frozenset({408, 425, 429})
 _CODE = re.compile(r"[a-z_]{1,40}")
 _SPREAD, SENDING = "scheduled", "sending"
@@ -53,6 +57,7 @@ _EVENLY = "sealed; it is sent at a random moment, so that the sending time revea
 _REST = "the server asked this device to wait; the answer will be sent later"
 _LATER = "the server cannot take the answer right now; it will be sent again"
 _SKIPPED = "an earlier report to this server could not be delivered; this one will be tried later"
+_LATE = "the time ran out, because a server did not respond; this one will be tried later"
 _OTHER = "another thread or process is sending this answer right now"
 _STORED = "the server has stored the randomised answer"
 _STRANGER = (
@@ -86,21 +91,30 @@ class Delivery:
     _not_before: dict[str, float] = field(default_factory=dict)
     _backoffs: Backoffs = field(default_factory=Backoffs)
 
-    def flush(self, timeout_s: float) -> Steps[dict[str, Receipt]]:
+    def flush(self, timeout_s: float, least_s: float = LEAST_S) -> Steps[dict[str, Receipt]]:
         """Try every sealed report that is due within `timeout_s` seconds.
 
         If a server fails to accept a report, the other reports to it are skipped, or only those of
-        the same survey if the server does not know it. Returns the receipt of every sealed report,
-        by report id.
+        the same survey if the server does not know it. If servers that do not respond have used up
+        the time, all other reports are skipped. Returns the receipt of every sealed report, by
+        report id.
+
+        least_s : as for `deliver`.
         """
-        now = self.timer()
+        # Real time, as in `Turns`: the servers are really silent.
+        until = time.monotonic() + max(timeout_s, least_s)
+        now, is_silent = self.timer(), False
         deadline = now + timeout_s
         receipts, unreachable = dict[str, Receipt](), set[str]()
         for reports in self.groups(lambda sealed: self._not_before_s(sealed) - now):
             address = reports[0].collect_url
             server = urlsplit(address).netloc
+            if is_silent and time.monotonic() >= until:
+                receipts |= {sealed.report_id: _queued("waiting", _LATE) for sealed in reports}
+                continue
             if not {server, address} & unreachable:
-                receipts |= self.deliver_batch(reports)
+                left_s = max(least_s, deadline - self.timer())
+                receipts |= self.deliver_batch(reports, left_s)
             for sealed in reports:
                 receipt = receipts.get(sealed.report_id)
                 if receipt is None and {server, address} & unreachable:
@@ -108,8 +122,9 @@ class Delivery:
                     continue
                 if receipt is None:
                     patience_s = max(0.0, deadline - self.timer())
-                    receipt = yield from self.deliver(sealed, patience_s)
+                    receipt = yield from self.deliver(sealed, patience_s, least_s)
                 receipts[sealed.report_id] = receipt
+                is_silent = is_silent or receipt.code in _SILENT
                 # What fails on one report would probably fail on the others, so they wait for the
                 # next flush.
                 if receipt.status == "queued" and receipt.code not in _OF_REPORT:
@@ -165,12 +180,16 @@ class Delivery:
     def _not_before_s(self, sealed: Sealed) -> float:
         return max(self._not_before.get(key, 0.0) for key in (sealed.collect_url, sealed.report_id))
 
-    def deliver(self, sealed: Sealed, patience_s: float) -> Steps[Receipt]:
-        """Send until acknowledged or finally refused, for at most about `patience_s` seconds.
+    def deliver(
+        self, sealed: Sealed, patience_s: float, least_s: float = LEAST_S
+    ) -> Steps[Receipt]:
+        """Send until acknowledged or finally refused, for at most `patience_s` seconds.
 
         After that, the report stays queued.
+
+        least_s : the time of an attempt, in seconds, if less of the patience is left.
         """
-        receipt = yield from self._deliver(sealed, patience_s)
+        receipt = yield from self._deliver(sealed, patience_s, least_s)
         self._tried(sealed, receipt)
         return receipt
 
@@ -180,11 +199,15 @@ class Delivery:
             self._backoffs.settled(sealed.collect_url)
         self.announce(Event(receipt.status, sealed.survey, receipt.code, receipt.detail))
 
-    def deliver_batch(self, reports: Sequence[Sealed]) -> dict[str, Receipt]:
+    def deliver_batch(
+        self, reports: Sequence[Sealed], within_s: float = OVERALL_S
+    ) -> dict[str, Receipt]:
         """Send several reports to one address in one request; return their receipts by report id.
 
         Reports without a receipt have to be sent alone: another sender has their turn, or the reply
         does not consist of one result for each report. The server may not know batches.
+
+        within_s : the longest time of the request, in seconds.
         """
         if len(reports) < 2 or self.stop.is_set():
             return {}
@@ -199,7 +222,7 @@ class Delivery:
                 else:
                     unsent.append(sealed)
             if unsent:
-                receipts |= self._batch_once(reports[0].collect_url, unsent)
+                receipts |= self._batch_once(reports[0].collect_url, unsent, within_s)
         for sealed in reports:
             if sealed.report_id in receipts:
                 self._tried(sealed, receipts[sealed.report_id])
@@ -210,14 +233,15 @@ class Delivery:
             self._backoffs.failed(reports[0].collect_url, self.timer(), is_survey=is_survey)
         return receipts
 
-    def _batch_once(self, address: str, reports: Sequence[Sealed]) -> dict[str, Receipt]:
+    def _batch_once(
+        self, address: str, reports: Sequence[Sealed], within_s: float
+    ) -> dict[str, Receipt]:
         """Send a batch once, erase what is settled, and return the receipts; none on failure."""
         # The sealed bytes are not parsed and written again: a report sent alone has the same.
         body = b",".join(sealed.body for sealed in reports if sealed.body is not None)
         try:
-            reply = post_batch(
-                self.transport, address, b'{"reports":[' + body + b"]}", _RESULTS_BYTES
-            )
+            transport = within(self.transport, within_s)
+            reply = post_batch(transport, address, b'{"reports":[' + body + b"]}", _RESULTS_BYTES)
         except (NetworkError, LinkError):
             return {}
         receipts = {
@@ -237,7 +261,7 @@ class Delivery:
                 self.store.close_answers(settled)
         return receipts
 
-    def _deliver(self, sealed: Sealed, patience_s: float) -> Steps[Receipt]:
+    def _deliver(self, sealed: Sealed, patience_s: float, least_s: float) -> Steps[Receipt]:
         now = self.timer()
         deadline, wait_s = now + patience_s, FIRST_WAIT_S
         asked_s, own_s = (
@@ -250,7 +274,7 @@ class Delivery:
                 yield pause_s
             if self.stop.is_set():
                 break
-            receipt, asked_s = self._in_turn(sealed, deadline - now - pause_s)
+            receipt, asked_s = self._in_turn(sealed, deadline - now - pause_s, least_s)
             if receipt.status != "queued" or receipt.code == SENDING:
                 break
             now = self.timer()
@@ -264,15 +288,16 @@ class Delivery:
             wait_s = longer(wait_s)
         return receipt
 
-    def _in_turn(self, sealed: Sealed, patience_s: float) -> tuple[Receipt, float]:
+    def _in_turn(self, sealed: Sealed, patience_s: float, least_s: float) -> tuple[Receipt, float]:
         """Send once, unless another sender of this store does or has done so (`_once`)."""
+        until = time.monotonic() + patience_s
         with self.turns.turn(sealed.report_id, patience_s) as is_ours:
             if not is_ours:
                 return _queued(SENDING, _OTHER), 0.0
             settled = self._settled(sealed)
             if settled is not None:
                 return settled, 0.0
-            receipt, asked_s = self._once(sealed)
+            receipt, asked_s = self._once(sealed, max(least_s, until - time.monotonic()))
             if receipt.status != "queued":
                 # If erasing fails now, the report is sent again at the next start, which is
                 # harmless, and erased then.
@@ -292,12 +317,13 @@ class Delivery:
             return Receipt("refused", stored.code, "the server refused the report for good")
         return Receipt("sent", stored.code, _STORED)
 
-    def _once(self, sealed: Sealed) -> tuple[Receipt, float]:
+    def _once(self, sealed: Sealed, within_s: float) -> tuple[Receipt, float]:
         """Send once; return the receipt and the seconds that the server asks the device to wait."""
         if sealed.body is None:
             return Receipt("refused", "erased", "there is nothing left to send"), 0.0
         try:
-            answer = self.transport.post(sealed.collect_url, sealed.body, _RECEIPT_BYTES)
+            transport = within(self.transport, within_s)
+            answer = transport.post(sealed.collect_url, sealed.body, _RECEIPT_BYTES)
         except (NetworkError, LinkError) as error:
             return _queued(error.code, error.detail), 0.0
         receipt = _judge(answer, sealed.report_id, has_closed=self._has_closed(sealed))

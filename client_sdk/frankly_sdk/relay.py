@@ -10,7 +10,7 @@ a survey, because documents are signed.
 from urllib.parse import urlsplit
 
 from frankly_sdk.link import require_secure
-from frankly_sdk.transport import Reply, Transport, post_batch
+from frankly_sdk.transport import Reply, Transport, post_batch, within
 
 
 class RelayTransport:
@@ -37,6 +37,10 @@ class RelayTransport:
     def post_batch(self, url: str, body: bytes, limit: int) -> Reply | None:
         """Send exactly `body` as a batch of reports through the relay, if `inner` can."""
         return post_batch(self._inner, self._by_relay(url), body, limit)
+
+    def within(self, seconds: float) -> "RelayTransport":
+        """Return a view of this transport whose requests end at most this many seconds from now."""
+        return RelayTransport(within(self._inner, seconds), self._relay)
 
     def close(self) -> None:
         """Close the connections."""

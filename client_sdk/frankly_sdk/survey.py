@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import islice
 
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.documents import SurveyDocument
@@ -11,8 +12,11 @@ from frankly_protocol.explanation.budget import Budget
 from frankly_protocol.explanation.catalogue import Catalogue
 from frankly_protocol.explanation.explain import Explanation, explain
 
+_SHOWN = 4
+"""Number of questions that the repr of a survey names."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Survey:
     """An accepted survey, for the app to show.
 
@@ -26,6 +30,14 @@ class Survey:
     signed_by: tuple[str, ...]
     level: ReportLevel
     arms: "Mapping[str, Survey]" = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        names = [*islice(self.questions, _SHOWN), *(["…"] if len(self.questions) > _SHOWN else [])]
+        return f"<Survey {self.title!r}, version {self.document.version}: {', '.join(names)}>"
+
+    def _repr_html_(self) -> str:
+        """Return the explanation as HTML for notebooks."""
+        return self.explain()._repr_html_()
 
     @property
     def title(self) -> str:

@@ -39,7 +39,8 @@ class Transport(Protocol):
     """Anything that can send requests; tests use a server in the same process.
 
     A transport may have a method `post_batch`, which differs from `post` only in the content type;
-    without it, reports are sent one by one.
+    without it, reports are sent one by one. It may have a method `within`, see the function of this
+    name; without it, requests take as long as the transport allows.
     """
 
     def get(self, url: str, limit: int) -> Reply:
@@ -67,6 +68,12 @@ def post_batch(transport: Transport, url: str, body: bytes, limit: int) -> Reply
     return None if post is None else post(url, body, limit)
 
 
+def within(transport: Transport, seconds: float) -> Transport:
+    """Return the transport, with requests that end at most this many seconds from now."""
+    bounded: Callable[[float], Transport] | None = getattr(transport, "within", None)
+    return transport if bounded is None else bounded(seconds)
+
+
 class HttpTransport:
     """HTTP requests without cookies or other state that could link one request to the next.
 
@@ -84,6 +91,7 @@ class HttpTransport:
         # Imported here because requests takes longer to load than the rest of this package.
         from frankly_sdk._http import Adapter, Allowance  # noqa: PLC0415
 
+        self._timer = timer
         self._allowance = Allowance(timer, READ_S)
         trusted = True if ca_file is None else str(ca_file)
         self._connect: Callable[[], Adapter] = lambda: Adapter(self._allowance, trusted)
@@ -101,6 +109,10 @@ class HttpTransport:
         """Send exactly `body` as a batch of reports."""
         return self._send("POST", url, body, limit, _BATCH)
 
+    def within(self, seconds: float) -> "Transport":
+        """Return a view of this transport whose requests end at most this many seconds from now."""
+        return _Within(self._send, self._timer() + seconds)
+
     def close(self) -> None:
         """Close the connections."""
         # A forked child must not close the parent's TLS connections.
@@ -114,12 +126,19 @@ class HttpTransport:
         return self._adapter
 
     def _send(
-        self, method: str, url: str, body: bytes | None, limit: int, content_type: str = _REPORT
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        limit: int,
+        content_type: str = _REPORT,
+        deadline: float | None = None,
     ) -> Reply:
         require_secure(url)
         headers = _HEADERS if body is None else {**_HEADERS, "Content-Type": content_type}
         # Headers and chunk sizes are counted too: a server could send endless ones.
-        self._allowance.grant(OVERALL_S, limit + _OVERHEAD)
+        left_s = OVERALL_S if deadline is None else min(OVERALL_S, deadline - self._timer())
+        self._allowance.grant(left_s, limit + _OVERHEAD)
         try:
             with self._own().exchange(method, url, headers, body, (CONNECT_S, READ_S)) as response:
                 return _answer(response, limit)
@@ -131,11 +150,31 @@ class HttpTransport:
         raise failure
 
     def _failure(self, error: Exception) -> NetworkError:
-        if self._allowance.spent:
+        if self._allowance.is_spent():
             return NetworkError("the server's response was too large or too slow", "limit")
         if type(error).__name__ == "SSLError":
             return NetworkError("the server's certificate could not be verified", "tls")
         return NetworkError("the server could not be reached; it will be tried again")
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """A transport that shares another one's connections and ends its requests at a deadline."""
+
+    send: Callable[..., Reply]
+    deadline: float
+
+    def get(self, url: str, limit: int) -> Reply:
+        return self.send("GET", url, None, limit, deadline=self.deadline)
+
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
+        return self.send("POST", url, body, limit, deadline=self.deadline)
+
+    def post_batch(self, url: str, body: bytes, limit: int) -> Reply:
+        return self.send("POST", url, body, limit, _BATCH, self.deadline)
+
+    def close(self) -> None:
+        """Leave the connections to the other transport."""
 
 
 def _answer(response: "requests.Response", limit: int) -> Reply:

@@ -13,6 +13,8 @@ import pytest
 from frankly_sdk import BudgetExceeded, Client, Policy
 from frankly_sdk.testing import Authority, FakeClock, FakeServer, make_survey
 
+from tests.frankly_sdk.drivers import driver  # noqa: F401
+
 DECADE = timedelta(days=3652)
 JUMPS = {"none": timedelta(0), "forward": DECADE, "backward": -DECADE}
 CAP = Policy(cap="3")
@@ -32,6 +34,7 @@ def surveys(full: bool) -> int:
     return 100 if full else 30
 
 
+@pytest.mark.usefixtures("driver")
 def test_3_are_answered_and_the_others_refused(surveys: int, tmp_path: Path) -> None:
     """A new client opens each survey, and the clock jumps by ten years between surveys."""
     start, outcomes = FakeClock().now(), list[str]()
@@ -48,6 +51,7 @@ def test_3_are_answered_and_the_others_refused(surveys: int, tmp_path: Path) -> 
     assert outcomes == ["sent"] * 3 + ["budget"] * (surveys - 3)
 
 
+@pytest.mark.usefixtures("driver")
 def test_clients_opened_before_anything_is_spent(surveys: int, tmp_path: Path) -> None:
     """All clients are open at the same time; each answer checks the ledger again while it holds the
     ledger's lock."""
@@ -67,6 +71,7 @@ def test_clients_opened_before_anything_is_spent(surveys: int, tmp_path: Path) -
     assert outcomes == {"sent": 3, "budget": surveys - 3}
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_clock_jump_while_a_client_is_open_renews_no_budget(tmp_path: Path) -> None:
     server = survey_at(FakeClock().now())
     with server.open(tmp_path / "s.db", policy=Policy(cap="1")) as client:

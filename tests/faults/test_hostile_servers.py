@@ -19,6 +19,7 @@ from frankly_sdk.testing import FakeServer, make_survey
 from frankly_sdk.transport import OVERALL_S, READ_S, HttpTransport, Reply
 
 from tests.faults.servers import OK, listening, ok
+from tests.frankly_sdk.drivers import driver  # noqa: F401
 from tests.refusals import refusal
 
 GROWTH = 20 * 2**20
@@ -157,6 +158,7 @@ def test_one_byte_a_second_ends_within_the_deadline(full: bool) -> None:
     assert memory.growth <= GROWTH
 
 
+@pytest.mark.usefixtures("driver")
 def test_hostile_receipts_leave_the_report_sealed(tmp_path: Path) -> None:
     """After a hostile response, the report stays queued and the same bytes are sent again."""
     bodies = [

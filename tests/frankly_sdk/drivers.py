@@ -8,11 +8,11 @@ interface of the sync client, so the tests and their assertions stay the same.
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import pytest
-from frankly_sdk import AlreadyAnswered, Client, Event, Plan, Receipt, aio
+from frankly_sdk import AlreadyAnswered, Budget, Client, Event, Plan, Randomised, Receipt, aio
 from frankly_sdk.survey import Survey
 from frankly_sdk.testing import FakeClock, FakeServer, open_aio_client, open_client
 
@@ -48,6 +48,10 @@ class _Driven:
         """The accepted survey."""
         survey: Survey = self.client.survey
         return survey
+
+    @property
+    def _core(self) -> Any:
+        return self.client._core
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +89,17 @@ class AioDriven(_Driven):
         """Answer as the sync client does."""
         receipt: Receipt = self.run(self.client.answer(*arguments, **options))
         return receipt
+
+    def budget(self, respondent: str | None = None) -> Budget:
+        """Return the budget as the sync client does."""
+        budget: Budget = self.run(self.client.budget(respondent))
+        return budget
+
+    def randomise_many(self, rows: Iterable[Any]) -> Iterator[Randomised]:
+        """Seal rows as the sync client does; the client yields those of a transaction together."""
+        results = self.client.randomise_many(rows)
+        while (row := self.run(anext(results, None))) is not None:
+            yield row
 
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
         """Flush as the sync client does."""
@@ -199,6 +214,14 @@ class BackgroundDriven(_Driven):
                     self.sleep(wait_s)
                 self.parking.go()
         return receipt
+
+    def budget(self, respondent: str | None = None) -> Budget:
+        """Return the budget as the sync client does."""
+        return self.client.budget(respondent)
+
+    def randomise_many(self, rows: Iterable[Any]) -> Iterator[Randomised]:
+        """Seal rows as the sync client does; the parked sender is woken after the last."""
+        return self.client.randomise_many(rows)
 
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
         """Flush as the sync client does, next to the parked sender."""

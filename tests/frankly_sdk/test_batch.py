@@ -18,6 +18,7 @@ from frankly_sdk.cli import main
 from frankly_sdk.store import Store
 from frankly_sdk.testing import FakeClock, FakeServer, make_survey, status
 
+from tests.frankly_sdk.drivers import driver  # noqa: F401
 from tests.refusals import refusal
 
 CANARY = "c4n4ry"
@@ -32,6 +33,7 @@ def rows(n: int, answer: str = "yes") -> list[tuple[str, dict[str, str], dict[st
     return [(f"person {i}", {"smokes": answer}, {"region": "north"}) for i in range(n)]
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_key_that_answers_again_keeps_its_value(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +63,7 @@ def test_a_key_that_answers_again_keeps_its_value(
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 500])
+@pytest.mark.usefixtures("driver")
 def test_a_key_that_comes_twice_in_a_call_counts_once(
     at_once: int, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +104,7 @@ def test_a_key_that_comes_twice_in_a_call_counts_once(
     assert [report.strata for report in server.reports.values()] == [{"region": "north"}] * 4
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_key_over_the_budget_counts_once_too(server: FakeServer, tmp_path: Path) -> None:
     for _ in range(2):
         another_survey = FakeServer(
@@ -121,6 +125,7 @@ def test_a_wrong_row_of_a_repeated_key_is_refused(server: FakeServer, tmp_path: 
         assert client.flush() == []
 
 
+@pytest.mark.usefixtures("driver")
 def test_each_key_has_its_own_ledger(server: FakeServer, tmp_path: Path) -> None:
     policy = Policy(cap="2")
     for i in range(3):
@@ -141,6 +146,7 @@ def test_each_key_has_its_own_ledger(server: FakeServer, tmp_path: Path) -> None
                 assert client.answer({"smokes": "no"}, respondent="c").status == "sent"
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_wrong_row_stops_its_batch_before_anything_is_drawn(
     server: FakeServer, tmp_path: Path
 ) -> None:
@@ -166,6 +172,7 @@ def invited(server: FakeServer) -> FakeServer:
     return FakeServer(make_survey(questions, strata=strata, token=rule), authority=server.authority)
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_row_may_bring_its_token(invited: FakeServer, tmp_path: Path) -> None:
     with invited.open(tmp_path / "s.db") as client:
         people = [(*row, invite(i)) for i, row in enumerate(rows(5))]

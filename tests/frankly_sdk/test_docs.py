@@ -23,6 +23,8 @@ from frankly_protocol.problems import Problem
 from frankly_sdk.events import EVENTS
 from frankly_sdk.testing import FakeServer, make_survey
 
+from tests.faults.servers import site
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, GUIDE, EMBED = (ROOT / "docs" / name for name in ("errors.md", "sdk.md", "embed.md"))
 HEAD = """# Errors
@@ -175,6 +177,33 @@ def test_the_embedded_app_asks_what_is_drawn_and_what_is_public(
     assert (missing.status_code, "region" in missing.text, server.reports) == (409, True, {})
     taken = page.post("/", data=dict.fromkeys(asked[1:], "yes") | {"region": "s"}).text
     assert taken in ("sent", "queued")  # a report about what was drawn leaves at a random moment
+
+
+def test_the_embedded_app_runs_against_a_real_server_in_the_folder_of_its_rehearsal(
+    tmp_path: Path,
+    create_app: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The rehearsal charges nothing to the person; a missing or wrong answer is told, and draws nothing."""
+    (rehearsal,) = re.findall(
+        r"^```python\n(# try_app\.py\n.*?)^```",
+        EMBED.read_text(encoding="utf-8"),
+        re.DOTALL | re.MULTILINE,
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "app", SimpleNamespace(create_app=create_app))
+    exec(compile(rehearsal, "try_app.py", "exec"), {})
+    assert capsys.readouterr().out.startswith("sent\n")
+    questions = {name: ["no", "yes"] for name in ("smokes", "walks", "drinks", "reads")}
+    with site(questions) as served:  # costs four nats of the five
+        monkeypatch.setenv("SURVEY_LINK", served.link)
+        http = create_app().test_client()
+        for wrong in ({"smokes": "yes"}, dict.fromkeys(questions, "c4n4ry")):
+            refused = http.post("/", data=wrong)
+            assert (refused.status_code, "c4n4ry" in refused.text) == (409, False)
+        assert http.post("/", data=dict.fromkeys(questions, "yes")).text == "sent"
+        assert sum(request.startswith(b"POST") for request in served.requests) == 1
 
 
 def test_the_guide_names_every_event_and_option() -> None:

@@ -2,8 +2,10 @@
 """Explanations of surveys, which agree with the signed numbers and state what is not promised."""
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
+from html import escape, unescape
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -21,6 +23,9 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.questions import Anchor, Instructed
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
+from frankly_sdk import Policy
+from frankly_sdk.testing import FakeServer as KitServer
+from frankly_sdk.testing import make_survey
 
 from tests.frankly_protocol.asked import form
 from tests.frankly_protocol.audit.worlds import agreement
@@ -370,3 +375,23 @@ def test_rare_symbols_are_mentioned_and_impossible_symbols_are_not() -> None:
         lines = list(_table(block, "en", Texts("en", "explanation")))
         assert (remainder in lines[0]) is is_said, row
         assert remainder not in lines[1]
+
+
+def test_a_notebook_shows_text_and_not_the_fields(tmp_path: Path) -> None:
+    """Thousands of characters of fractions would be the last thing that a cell shows."""
+    names = {f"q{i}": ["no", "yes"] for i in range(6)}
+    document = replace(make_survey(names), title={"en": "<b>Habits</b>"})
+    server = KitServer(document)
+    with server.open(tmp_path / "s.db", policy=Policy(cap="64")) as client:
+        survey, explanation = client.survey, client.survey.explain()
+        shown = (client, survey, explanation, client.budget(), client.plan())
+    assert all(len(repr(value)) < 200 for value in shown)
+    assert repr(survey) == "<Survey '<b>Habits</b>', version 1: q0, q1, q2, q3, …>"
+    page = survey._repr_html_()
+    assert page == explanation._repr_html_()
+    assert "<h3>&lt;b&gt;Habits&lt;/b&gt;</h3>" in page
+    told = unescape(re.sub("<[^>]*>", " ", page))
+    for text in (*explanation.summary, *explanation.overall):
+        assert text in told
+    folded = page.partition("<details>")[2]
+    assert all(escape(section.heading) in folded for section in explanation.details)

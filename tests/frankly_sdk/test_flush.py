@@ -120,6 +120,7 @@ def test_the_first_flush_returns_the_receipts_of_opening_once(
         assert client.flush() == []
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_report_that_could_not_be_erased_while_opening_is_returned_once(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +175,7 @@ def test_later_flushes_and_the_background_sender_use_batches_too(
 
 
 @pytest.mark.parametrize(("n", "requests"), [(100, 100), (101, 2), (102, 2)])
+@pytest.mark.usefixtures("driver")
 def test_up_to_a_hundred_reports_are_sent_one_by_one(
     n: int, requests: int, server: FakeServer, tmp_path: Path
 ) -> None:
@@ -183,6 +185,7 @@ def test_up_to_a_hundred_reports_are_sent_one_by_one(
     assert len(server.reports) == n
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_transport_without_batches_sends_one_by_one(tmp_path: Path) -> None:
     server = OneByOne(document=survey(ldp_block()))
     with server.open(tmp_path / "s.db", relay="https://relay.example") as client:
@@ -226,6 +229,7 @@ def test_each_result_is_judged_as_a_reply_to_one_report(server: FakeServer, tmp_
     }
 
 
+@pytest.mark.usefixtures("driver")
 def test_receipts_of_a_mixed_batch(server: FakeServer, tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         list(client.randomise_many((f"p{i}", {"smokes": "no"}, {}) for i in range(101)))
@@ -295,6 +299,8 @@ FAILURES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+@pytest.mark.usefixtures("driver")
+@pytest.mark.parametrize("driver", ["sync", "aio"], indirect=True)
 def test_a_batch_without_one_result_for_each_report_erases_nothing(
     failure: Any, server: FakeServer, tmp_path: Path
 ) -> None:
@@ -312,6 +318,7 @@ def test_a_batch_without_one_result_for_each_report_erases_nothing(
     assert outbox(tmp_path / "s.db") == []
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_busy_server_is_left_alone_as_long_as_it_asks(server: FakeServer, tmp_path: Path) -> None:
     seal(server, tmp_path / "s.db", 120)
     server.network.then(status(429, "too_many", retry_after=60))
@@ -342,6 +349,7 @@ def test_a_report_that_another_sender_has_is_in_no_batch(
         assert others not in server.reports
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_report_that_another_sender_has_delivered_is_in_no_batch(
     server: FakeServer, tmp_path: Path
 ) -> None:

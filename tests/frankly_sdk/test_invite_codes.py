@@ -10,6 +10,8 @@ from frankly_protocol.trust.invite_codes import new_code, token_of_code
 from frankly_protocol.trust.tokens import encode_token
 from frankly_sdk.testing import FakeServer, make_survey, open_client
 
+from tests.frankly_sdk.drivers import driver  # noqa: F401
+
 ANSWER = {"smokes": "yes"}
 
 
@@ -23,6 +25,7 @@ def sent_token(server: FakeServer) -> str | None:
     return report.token
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_code_is_sent_as_its_token(server: FakeServer, tmp_path: Path) -> None:
     code = new_code()
     with server.open(tmp_path / "s.db") as client:
@@ -30,6 +33,7 @@ def test_a_code_is_sent_as_its_token(server: FakeServer, tmp_path: Path) -> None
     assert sent_token(server) == encode_token(token_of_code(code, server.document.survey))
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_personal_link_needs_no_token(server: FakeServer, tmp_path: Path) -> None:
     code = new_code()
     link = f"{server.link}&invite={code}&id=person-7"

@@ -17,6 +17,7 @@ from frankly_sdk.cli import main
 from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import ldp_block, survey
+from tests.frankly_sdk.drivers import driver  # noqa: F401
 from tests.frankly_sdk.fakes import FakeServer
 
 KEY = "Zoë 7"
@@ -37,6 +38,7 @@ def server(**changes: Any) -> FakeServer:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=ascii)
+@pytest.mark.usefixtures("driver")
 def test_another_spelling_is_the_same_person(spelling: str, tmp_path: Path) -> None:
     place, second_survey = server(), server(survey_id="cd" * 16)
     with place.open(tmp_path / "s.db") as client:
@@ -55,6 +57,7 @@ def test_another_spelling_is_the_same_person(spelling: str, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "spelling", ["zoë 7", "Zoë7", "Zoe 7", "Zoë  7", "Zoë 7.", "Zoë ７"], ids=ascii
 )
+@pytest.mark.usefixtures("driver")
 def test_other_letters_and_inner_spaces_are_other_people(spelling: str, tmp_path: Path) -> None:
     place = server()
     with place.open(tmp_path / "s.db") as client:
@@ -63,6 +66,7 @@ def test_other_letters_and_inner_spaces_are_other_people(spelling: str, tmp_path
     assert len(place.posted) == 2
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_batch_names_both_rows_whose_keys_differ_only_in_spelling(tmp_path: Path) -> None:
     events: list[Event] = []
     rows: list[tuple[str, Any, dict[str, str]]] = [
@@ -127,6 +131,7 @@ def typed(store: Path, key: str, *surveys: str) -> None:
 
 @pytest.mark.parametrize("spelling", SPELLINGS[1:], ids=ascii)
 @pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.usefixtures("driver")
 def test_an_answer_stored_under_a_key_as_typed_is_found(
     spelling: str, batch: bool, tmp_path: Path
 ) -> None:
@@ -144,6 +149,7 @@ def test_an_answer_stored_under_a_key_as_typed_is_found(
     assert place.posted == []
 
 
+@pytest.mark.usefixtures("driver")
 def test_two_answers_of_one_person_cost_both(tmp_path: Path) -> None:
     """An earlier version drew twice; both costs are charged to one person."""
     store = Store(tmp_path / "s.db")

@@ -25,6 +25,7 @@ from frankly_sdk.testing import (
     status,
 )
 
+from tests.frankly_sdk.drivers import driver  # noqa: F401
 from tests.narrowing import dense_of
 
 QUESTIONS = {"smokes": ["no", "yes"], "walks": ["never", "weekly", "daily"]}
@@ -40,6 +41,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
     return FakeServer(make_survey(QUESTIONS, "0.7", strata={"region": ["north", "south"]}))
 
 
+@pytest.mark.usefixtures("driver")
 def test_an_integration_runs_end_to_end(server: FakeServer, tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         assert client.survey.questions == {
@@ -77,6 +79,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize(("steps", "code", "sent", "stored"), STEPS, ids=range(len(STEPS)))
+@pytest.mark.usefixtures("driver")
 def test_a_scripted_network(steps, code, sent, stored, server: FakeServer, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     server.network.then(*steps)
     with server.open(tmp_path / "s.db") as client:
@@ -86,6 +89,7 @@ def test_a_scripted_network(steps, code, sent, stored, server: FakeServer, tmp_p
     assert len(set(bodies)) == 1
 
 
+@pytest.mark.usefixtures("driver")
 def test_retry_after_is_waited_for_on_the_fake_clock(server: FakeServer, tmp_path: Path) -> None:
     server.network.then(status(503, "unavailable", 7))
     with server.open(tmp_path / "s.db") as client:
@@ -93,6 +97,7 @@ def test_retry_after_is_waited_for_on_the_fake_clock(server: FakeServer, tmp_pat
     assert 7 <= sum(server.clock.naps) <= 7.01
 
 
+@pytest.mark.usefixtures("driver")
 def test_offline_for_hours_then_back(server: FakeServer, tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         server.network.online = False

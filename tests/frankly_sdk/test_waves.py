@@ -13,6 +13,7 @@ from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import ldp_block, survey
 from tests.frankly_sdk import fakes
+from tests.frankly_sdk.drivers import driver  # noqa: F401
 
 
 def wave(number: int, epsilon: str) -> fakes.FakeServer:
@@ -30,6 +31,7 @@ def wave(number: int, epsilon: str) -> fakes.FakeServer:
         pytest.param(["2.9"] + ["0.5", "0.02"] * 24, 6, id="small waves after refused ones"),
     ],
 )
+@pytest.mark.usefixtures("driver")
 def test_fifty_waves_never_exceed_the_budget(
     levels: list[str], answered: int, tmp_path: Path
 ) -> None:

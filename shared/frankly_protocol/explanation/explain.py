@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from html import escape
 from itertools import groupby, product
 
 from frankly_protocol.audit import ReportLevel, ln_up
@@ -62,7 +63,7 @@ class Section:
     paragraphs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """Everything that a respondent should know before answering.
 
@@ -100,10 +101,35 @@ class Explanation:
     def __str__(self) -> str:
         return self.words
 
+    def __repr__(self) -> str:
+        return f"<Explanation of {self.title!r}, {len(self.words)} characters: print it>"
+
+    def _repr_html_(self) -> str:
+        """Return the explanation as HTML for notebooks, with the details folded."""
+        told = "".join(
+            f"<li>{escape('; '.join(one.names))}{_html(*one.sentences, *one.notes)}</li>"
+            for one in self.consequences
+        )
+        details = "".join(
+            f"<h4>{escape(section.heading)}</h4>{_html(*section.paragraphs)}"
+            for section in self.details
+        )
+        return (
+            f'<div lang="{escape(self.language)}" dir="auto"><h3>{escape(self.title)}</h3>'
+            f"{_html(' '.join(self.summary))}<ul>{told}</ul>{_html(*self.overall)}"
+            f"<details><summary>…</summary>{details}</details></div>"
+        )
+
     @property
     def form_delta(self) -> Fraction:
         """The δ that is charged together with `form_nats`."""
         return self.level.cost.delta
+
+
+def _html(*paragraphs: str) -> str:
+    """Return paragraphs as HTML; line breaks and indents stay."""
+    style = "white-space: pre-wrap"
+    return "".join(f'<p style="{style}">{escape(text)}</p>' for text in paragraphs)
 
 
 def explain(
