@@ -205,6 +205,10 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
         "tests/browser/stacks/test_examples.py", "the example for SurveyJS does the same"
     ),
     **{
+        ("docs/stacks.md", start): _run("tests/docs/test_stacks.py")
+        for start in ("import os\nfrom getpass", "client.answer(", "from frankly_sdk import aio")
+    },
+    **{
         ("docs/stacks.md", f"# {name}.py"): _run("tests/docs/test_stacks.py")
         for name in (
             "flask_app",

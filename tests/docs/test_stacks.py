@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recipes of docs/stacks.md, run unchanged with a server in this process."""
 
+import ast
 import asyncio
 import importlib
+import inspect
 import json
 import queue
 import sys
@@ -86,6 +88,9 @@ def test_fastapi(
         async with module.lifespan(module.app):
             status, page = await http.call("GET", "/")
             assert (status, "is made here, on this device" in page["explanation"]) == (200, True)
+            for wrong in ({}, {"smokes": "c4n4ry"}):
+                reply = await http.call("POST", "/answers", json.dumps(wrong).encode())
+                assert reply == (409, {"detail": "unknown_choice"})
             answers = [json.dumps({"smokes": choice}).encode() for choice in ("yes", "no")]
             replies = [await http.call("POST", "/answers", body) for body in answers]
             assert replies == [(200, {"status": "sent"})] * 2
@@ -106,6 +111,9 @@ def test_flask(
     assert http.get("/").status_code == 503
     server.network.online = True
     assert "is made here, on this device" in http.get("/").get_json()["explanation"]
+    for wrong in ({}, {"smokes": "c4n4ry"}):
+        refused = http.post("/", data=wrong)
+        assert (refused.status_code, refused.get_json()) == (409, {"code": "unknown_choice"})
     for choice in ("yes", "no"):
         reply = http.post("/", data={"smokes": choice})
         assert (reply.status_code, reply.get_json()) == (200, {"status": "sent"})
@@ -133,11 +141,66 @@ def test_django(
     server.network.online = True
     page = http.get("/").json()
     assert "is made here, on this device" in page.pop("explanation")
+    for wrong in ({}, {"smokes": "c4n4ry"}):
+        refused = http.post("/", wrong | page)
+        assert (refused.status_code, refused.json()) == (409, {"code": "unknown_choice"})
     for choice in ("yes", "no"):
         reply = http.post("/", {"smokes": choice} | page)
         assert (reply.status_code, reply.json()) == (200, {"status": "sent"})
     module.client().close()
     assert len(server.reports) == 1
+
+
+def cells(root: Path) -> list[str]:
+    """Return the cells of the page's notebook."""
+    page = (root / "docs" / "stacks.md").read_text(encoding="utf-8")
+    part = page.partition("## A notebook\n")[2].partition("\n## ")[0]
+    return [block.body for block in blocks(part) if block.language == "python"]
+
+
+async def run_cell(cell: str, names: dict[str, Any]) -> Any:
+    """Run a cell as Jupyter does, in a running loop; return the value of its last line."""
+    *body, last = ast.parse(cell).body
+    assert isinstance(last, ast.Expr)
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    for mode, part in (("exec", ast.Module(body, [])), ("eval", ast.Expression(last.value))):
+        code = compile(part, "cell", mode, flags=flags)
+        value = eval(code, names)
+        if inspect.isawaitable(value):
+            value = await value
+    return value
+
+
+def test_a_notebook(
+    server: FakeServer, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def opened(_link: str, store: str, **options: Any) -> frankly_sdk.aio.Client:
+        return await server.open_aio(tmp_path / store, **options)
+
+    monkeypatch.setenv("SURVEY_LINK", server.link)
+    monkeypatch.setattr(
+        frankly_sdk.Client,
+        "open",
+        lambda _link, store, **options: server.open(tmp_path / store, **options),
+    )
+    monkeypatch.setattr(frankly_sdk.aio.Client, "open", opened)
+    monkeypatch.setattr("getpass.getpass", lambda _prompt: "yes")
+    made = cells(root)
+    assert len(made) == 3
+    names: dict[str, Any] = {}
+
+    async def visit() -> list[Any]:
+        return [await run_cell(cell, names) for cell in made]
+
+    survey, *receipts = asyncio.run(visit())
+    assert [receipt.status for receipt in receipts] == ["sent", "sent"]
+    assert len(repr(survey)) < 100
+    assert "is made here, on this device" in survey._repr_html_()
+    assert "yes" not in {value for name, value in names.items() if isinstance(value, str)}
+    with pytest.raises(frankly_sdk.AlreadyAnswered):
+        asyncio.run(run_cell(made[1], names))
+    names["client"].close()
+    assert len(server.reports) == 2
 
 
 class Widget:
