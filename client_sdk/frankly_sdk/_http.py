@@ -14,7 +14,6 @@ from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3.util.connection import allowed_gai_family
 
 _PIECE = 64 * 2**10  # bytes to send before the remaining time is read again
 POOLS = 2  # one connection to the link's server and one to the server that collects reports
@@ -161,7 +160,7 @@ def _addresses(host: str, port: int, allowance: Allowance) -> list[Any]:
 
     def look_up() -> None:
         try:
-            found.extend(socket.getaddrinfo(host, port, allowed_gai_family(), socket.SOCK_STREAM))
+            found.extend(socket.getaddrinfo(host, port, socket.AF_UNSPEC, socket.SOCK_STREAM))
         except (OSError, UnicodeError):
             pass  # as for a name without an address
         finally:
@@ -187,15 +186,18 @@ def _connected(
     while True:
         family, kind, protocol, _, address = addresses.pop(0)
         wait_s = min(timeout_s, allowance.wait_s() / (len(addresses) + 1))
-        connection = socket.socket(family, kind, protocol)
+        connection = None
         try:
+            # Fails for IPv6 on a kernel without it.
+            connection = socket.socket(family, kind, protocol)
             for option in options or ():
                 connection.setsockopt(*option)
             connection.settimeout(wait_s)
             connection.connect(address)
             connection.settimeout(min(timeout_s, allowance.wait_s()))  # of the TLS handshake
         except OSError:
-            connection.close()
+            if connection is not None:
+                connection.close()
             allowance.wait_s()  # raises AllowanceSpent if the request is out of time
             if not addresses:
                 raise
