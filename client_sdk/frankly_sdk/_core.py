@@ -28,7 +28,7 @@ from frankly_sdk.relay import RelayTransport
 from frankly_sdk.shared_store import SharedStore
 from frankly_sdk.store import Sealed, Store
 from frankly_sdk.survey import Survey
-from frankly_sdk.transport import HttpTransport
+from frankly_sdk.transport import HttpTransport, Transport, within
 
 SPREAD_S: Final = 0.01
 """Default upper limit of the random send delay, in seconds: 10,000 times the largest timing
@@ -60,6 +60,7 @@ class Options:
     spread_s: float | None = None
     background: bool = False
     one_person: bool = False
+    patience_s: float | None = None
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for an argument of the wrong type or out of range."""
@@ -74,6 +75,7 @@ class Options:
             spread_s=self.spread_s,
             background=self.background,
             one_person=self.one_person,
+            patience_s=self.patience_s,
         )
 
 
@@ -130,20 +132,19 @@ class Core:
             self._closing.callback(http.close)
         if options.relay is not None:
             transport = RelayTransport(transport, options.relay)
+        # The time begins here, and the reports of an earlier run are sent within it too.
+        opening = _within(transport, options.patience_s)
         path = Path(options.store)
         stored = Store(path)
         self._closing.callback(stored.close)
         delivery = Delivery(
             transport, stored, Turns.of(path), clock, self.seams.timer, self._announce, self.stop
         )
-        # Sent before opening, which may fail; the pending reports may belong to another survey.
-        least_s = LEAST_S if options.background else OPENING_S
-        early = run(delivery.flush(timeout_s=0, least_s=least_s), self.sleep)
-        self._early = {name: early[name] for name in early if early[name].status != "queued"}
+        self._send_early(replace(delivery, transport=opening), options)
         opened = Opening(
             link,
             stored,
-            transport,
+            opening,
             time_of(clock),
             self._announce,
             policy.wants_log(link.digest),
@@ -181,6 +182,20 @@ class Core:
         delivery = replace(delivery, spread_s=spread_s)
         sender = self._sender(delivery) if options.background else None
         return Parts(survey, stored, sealing, delivery, sender)
+
+    def _send_early(self, delivery: Delivery, options: Options) -> None:
+        """Send the reports of an earlier run once, and keep the receipts of those that are settled.
+
+        Before the survey is opened, because that may fail and the reports may be another survey's.
+        """
+        least_s = LEAST_S if options.background else OPENING_S
+        if options.patience_s is not None:
+            # Half, so that a silent server of another survey leaves time to open this one.
+            half_s = options.patience_s / 2
+            least_s = min(least_s, half_s)
+            delivery = replace(delivery, transport=within(delivery.transport, half_s))
+        early = run(delivery.flush(timeout_s=0, least_s=least_s), self.sleep)
+        self._early = {name: early[name] for name in early if early[name].status != "queued"}
 
     def _sender(self, delivery: Delivery) -> Sender:
         """Start the background sender; `close`, or the end of the process, stops it."""
@@ -321,6 +336,10 @@ class Core:
         """End all waits, stop the background sender, close the store and the connections."""
         self.stop.set()
         self._closing.close()
+
+
+def _within(transport: Transport, seconds: float | None) -> Transport:
+    return transport if seconds is None else within(transport, seconds)
 
 
 def _receipt(sealed: Sealed | None) -> Receipt:

@@ -17,6 +17,8 @@ from requests.adapters import HTTPAdapter
 
 _PIECE = 64 * 2**10  # bytes to send before the remaining time is read again
 POOLS = 2  # one connection to the link's server and one to the server that collects reports
+_TOO_LARGE = "the server's response is too large"
+_TOO_SLOW = "the server did not respond in time"
 
 
 class AllowanceSpent(OSError):
@@ -46,22 +48,22 @@ class Allowance(threading.local):
 
         Raises AllowanceSpent if the request is out of time.
         """
-        return min(self._patience_s, self._require(self._deadline - self._timer()))
+        left_s = self._deadline - self._timer()
+        if left_s <= 0:
+            raise AllowanceSpent(_TOO_SLOW)
+        return min(self._patience_s, left_s)
 
-    def is_spent(self) -> bool:
-        """Return True if the request is out of time or bytes."""
-        return self._bytes <= 0 or self._timer() >= self._deadline
+    def spent(self) -> str | None:
+        """Return a text that says of what the request ran out, or None if it has bytes and time."""
+        if self._bytes <= 0:
+            return _TOO_LARGE
+        return _TOO_SLOW if self._timer() >= self._deadline else None
 
     def charge(self, size: int) -> None:
         """Subtract received bytes; raises AllowanceSpent if none are left."""
         self._bytes -= size
-        self._require(self._bytes)
-
-    @staticmethod
-    def _require(left: float) -> float:
-        if left <= 0:
-            raise AllowanceSpent("the answer was too large or too slow")
-        return left
+        if self._bytes <= 0:
+            raise AllowanceSpent(_TOO_LARGE)
 
 
 class Adapter(HTTPAdapter):

@@ -68,6 +68,7 @@ class Client:
         spread_s: float | None = None,
         background: bool = False,
         one_person: bool = False,
+        patience_s: float | None = None,
     ) -> Self:
         """Send reports left by an earlier run, then fetch and verify a survey.
 
@@ -88,6 +89,7 @@ class Client:
             spread_s,
             background,
             one_person,
+            patience_s,
         )
         return await cls._opened(options, Seams())
 

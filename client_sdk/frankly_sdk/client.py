@@ -54,6 +54,7 @@ class Client:
         spread_s: float | None = None,
         background: bool = False,
         one_person: bool = False,
+        patience_s: float | None = None,
     ) -> Self:
         """Send reports left by an earlier run, then fetch and verify a survey (steps 1 to 10).
 
@@ -77,6 +78,10 @@ class Client:
             the end of the process, which it delays by less than a second.
         one_person : this install belongs to one person, although a web server runs in it; without
             it, an answer without a respondent in a web request issues a SharedStoreWarning.
+        patience_s : seconds that this call may wait for servers in all, 0 to 34560000; at most half
+            of them for the reports of an earlier run. After that no request is made, and a survey
+            that is not stored here raises NetworkError. By default each request may take 30
+            seconds, and 10 in silence.
 
         Raises InvalidInput for an argument of the wrong type or out of range, LinkError,
         StoreError, NetworkError, DocumentRejected or a subclass, PolicyRefused. If an error is
@@ -95,6 +100,7 @@ class Client:
             spread_s,
             background,
             one_person,
+            patience_s,
         )
         return cls(Core.open(options, Seams()))
 

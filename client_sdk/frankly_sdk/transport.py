@@ -4,7 +4,7 @@
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -111,7 +111,7 @@ class HttpTransport:
 
     def within(self, seconds: float) -> "Transport":
         """Return a view of this transport whose requests end at most this many seconds from now."""
-        return _Within(self._send, self._timer() + seconds)
+        return _Within(self._send, self._timer, self._timer() + seconds)
 
     def close(self) -> None:
         """Close the connections."""
@@ -150,8 +150,8 @@ class HttpTransport:
         raise failure
 
     def _failure(self, error: Exception) -> NetworkError:
-        if self._allowance.is_spent():
-            return NetworkError("the server's response was too large or too slow", "limit")
+        if (spent := self._allowance.spent()) is not None:
+            return NetworkError(spent, "limit")
         if type(error).__name__ == "SSLError":
             return NetworkError("the server's certificate could not be verified", "tls")
         return NetworkError("the server could not be reached; it will be tried again")
@@ -162,6 +162,7 @@ class _Within:
     """A transport that shares another one's connections and ends its requests at a deadline."""
 
     send: Callable[..., Reply]
+    timer: Callable[[], float]
     deadline: float
 
     def get(self, url: str, limit: int) -> Reply:
@@ -172,6 +173,9 @@ class _Within:
 
     def post_batch(self, url: str, body: bytes, limit: int) -> Reply:
         return self.send("POST", url, body, limit, _BATCH, self.deadline)
+
+    def within(self, seconds: float) -> Transport:
+        return replace(self, deadline=min(self.deadline, self.timer() + seconds))
 
     def close(self) -> None:
         """Leave the connections to the other transport."""

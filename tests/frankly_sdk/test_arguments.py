@@ -42,6 +42,7 @@ NOT_OPTIONS: dict[str, list[Any]] = {
     "wait": NOT_FUNCTIONS,
     "background": NOT_SWITCHES,
     "one_person": NOT_SWITCHES,
+    "patience_s": NOT_SECONDS[1:],
     "ca_file": [5, b"ca.pem", [], True],
 }
 CASES = [(name, value) for name, values in NOT_OPTIONS.items() for value in values]
@@ -82,6 +83,7 @@ class Elsewhere(PurePosixPath):
 
 GOOD: dict[str, list[Any]] = {
     "spread_s": [None, 0, 0.0, 1e-9, LONGEST_S, float(LONGEST_S)],
+    "patience_s": [None, 0, 0.0, 1e-9, LONGEST_S, float(LONGEST_S)],
     "keys": [None],
     "policy": [None, Policy()],
     "on_event": [None, print],

@@ -7,26 +7,29 @@ wait. Times are compared with ten seconds more than the limit, because a machine
 
 import contextlib
 import gc
+import math
 import socket
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from frankly_sdk import NetworkError, Policy
 from frankly_sdk._steps import Stop
 from frankly_sdk.relay import RelayTransport
 from frankly_sdk.testing import FakeServer, make_survey
-from frankly_sdk.transport import HttpTransport, within
+from frankly_sdk.transport import HttpTransport, Reply, within
 
 from tests.faults.servers import Site, listening, ok, site
 from tests.frankly_protocol.samples import ldp_block, survey
 from tests.frankly_sdk import fakes
-from tests.frankly_sdk.drivers import OPENERS
+from tests.frankly_sdk.drivers import OPENERS, driver  # noqa: F401
 from tests.refusals import refusal
 
 ANSWER = {"smokes": "yes"}
@@ -37,6 +40,18 @@ PATIENCE_S, BUSY_S = 0.4, 10
 def patient_transport(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("CONNECT_S", "READ_S", "OVERALL_S"):
         monkeypatch.setattr(f"frankly_sdk.transport.{name}", 60.0)
+
+
+def silent(connection: socket.socket) -> None:
+    while connection.recv(65536):
+        pass
+
+
+def dripping(connection: socket.socket) -> None:
+    connection.recv(65536)
+    for byte in ok(b"{}" + b" " * 10_000):
+        connection.sendall(bytes((byte,)))
+        time.sleep(0.01)
 
 
 @contextlib.contextmanager
@@ -62,6 +77,10 @@ class Hanging:
 
     def stop_responding(self) -> None:
         self._is_silent = True
+
+    def respond_again(self) -> None:
+        self._is_silent = False
+        self.over.set()
 
 
 @pytest.fixture
@@ -121,16 +140,138 @@ def test_answer_ends_in_time_if_a_name_is_not_found(
         over.set()
 
 
-def silent(connection: socket.socket) -> None:
-    while connection.recv(65536):
-        pass
+def usable(hanging: Hanging, path: Path) -> None:
+    """Check that an opening that has failed left no lock: the store can be opened and written."""
+    with OPENERS["sync"](hanging.link, path, spread_s=0) as client:
+        assert client.answer(ANSWER, patience_s=BUSY_S).status == "sent"
 
 
-def dripping(connection: socket.socket) -> None:
-    connection.recv(65536)
-    for byte in ok(b"{}" + b" " * 10_000):
-        connection.sendall(bytes((byte,)))
-        time.sleep(0.01)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", OPENERS)
+@pytest.mark.parametrize("talk", [silent, dripping])
+def test_a_first_opening_ends_in_time(
+    talk: Callable[[socket.socket], None], kind: str, hanging: Hanging, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.db"
+    with listening(talk) as origin:
+        link = hanging.link.replace(urlsplit(hanging.link).netloc, urlsplit(origin).netloc)
+        with at_most(PATIENCE_S):
+            error = refusal(NetworkError, OPENERS[kind], link, path, patience_s=PATIENCE_S)
+    assert (error.code, error.detail) == ("limit", "the server did not respond in time")
+    usable(hanging, path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", OPENERS)
+def test_a_first_opening_ends_in_time_if_a_name_is_not_found(
+    kind: str, hanging: Hanging, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over, path, look_up = threading.Event(), tmp_path / "s.db", socket.getaddrinfo
+
+    def endless(*arguments: Any, **options: Any) -> Any:
+        over.wait(60)
+        return look_up(*arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "getaddrinfo", endless)
+        with at_most(PATIENCE_S):
+            error = refusal(NetworkError, OPENERS[kind], hanging.link, path, patience_s=PATIENCE_S)
+        over.set()
+    assert error.code == "limit"
+    usable(hanging, path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", OPENERS)
+def test_reports_of_an_earlier_run_do_not_extend_an_opening(
+    kind: str, hanging: Hanging, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The survey is stored, so it opens although its server does not respond."""
+    for name in ("OPENING_S", "LEAST_S"):
+        monkeypatch.setattr(f"frankly_sdk._core.{name}", 60.0)
+    path = tmp_path / "s.db"
+    with OPENERS["sync"](hanging.link, path, spread_s=3600) as client:
+        client.answer(ANSWER, patience_s=0)
+    hanging.stop_responding()
+    with at_most(PATIENCE_S):
+        client = OPENERS["sync" if kind == "background" else kind](
+            hanging.link, path, background=kind == "background", patience_s=PATIENCE_S
+        )
+    hanging.respond_again()
+    with at_most(0):
+        client.close()
+    with OPENERS["sync"](hanging.link, path) as client:
+        assert {receipt.status for receipt in client.flush(BUSY_S)} <= {"sent"}
+
+
+class Timed:
+    """A transport whose requests take a second of the servers' clock, and end at a deadline.
+
+    GET goes to `server`, and reports go to `first`, whose survey the store has answered before.
+    """
+
+    def __init__(self, server: FakeServer, first: FakeServer, deadline: float = math.inf) -> None:
+        self._server, self._first, self._deadline = server, first, deadline
+
+    def _take_a_second(self) -> None:
+        clock = self._server.clock
+        left_s = max(0.0, self._deadline - clock.timer())
+        clock.advance(timedelta(seconds=min(1, left_s)))
+        if left_s < 1:
+            raise NetworkError("late", "limit")
+
+    def get(self, url: str, limit: int) -> Reply:
+        self._take_a_second()
+        return self._server.get(url, limit)
+
+    def post(self, url: str, body: bytes, limit: int) -> Reply:
+        self._take_a_second()
+        return self._first.post(url, body, limit)
+
+    def within(self, seconds: float) -> "Timed":
+        deadline = min(self._deadline, self._server.clock.timer() + seconds)
+        return Timed(self._server, self._first, deadline)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.mark.usefixtures("driver")
+def test_reports_of_an_earlier_run_take_half_of_the_time_of_opening(tmp_path: Path) -> None:
+    """Their server responds, and the rest are sent later, without the limit of opening."""
+    first, path = FakeServer(make_survey({"smokes": ["no", "yes"]})), tmp_path / "s.db"
+    with OPENERS["sync"](first.link, path, **first._ours()) as client:
+        list(client.randomise_many((f"p{i}", ANSWER, {}) for i in range(20)))
+    second = FakeServer(make_survey({"drinks": ["no", "yes"]}), authority=first.authority)
+    with second.open(path, transport=Timed(second, first), patience_s=20) as client:
+        assert len(first.reports) == 10
+        assert second.clock.timer() == 12  # the keys and the document
+        client.flush(3600)
+    assert len(first.reports) == 20
+
+
+@pytest.mark.usefixtures("driver")
+def test_without_time_only_a_stored_survey_opens(tmp_path: Path) -> None:
+    server, path = FakeServer(make_survey({"smokes": ["no", "yes"]})), tmp_path / "s.db"
+    timed = Timed(server, server)
+    late = refusal(NetworkError, server.open, path, transport=timed, patience_s=0)
+    assert (late.code, server.requests) == ("limit", [])
+    server.open(path, transport=timed, patience_s=2).close()
+    asked = len(server.requests)
+    with server.open(path, transport=timed, patience_s=0) as client:
+        assert client.survey.questions == {"smokes": ("no", "yes")}
+        assert len(server.requests) == asked
+        assert client.answer(ANSWER).status == "sent"
+
+
+@pytest.mark.parametrize("relay", [None, "https://relay.example"])
+def test_a_limit_within_a_limit_does_not_extend_it(relay: str | None) -> None:
+    now = [0.0]
+    with contextlib.closing(HttpTransport(lambda: now[0])) as http:
+        transport = http if relay is None else RelayTransport(http, relay)
+        for outer, inner in ((-1, 60), (60, -1)):
+            late = within(within(transport, outer), inner)
+            assert refusal(NetworkError, late.get, "https://collect.example", 99).code == "limit"
 
 
 def not_reading(connection: socket.socket) -> None:
