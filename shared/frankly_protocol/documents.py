@@ -33,9 +33,10 @@ TYPE = "frankly.survey/2"
 MAX_VALIDITY = timedelta(days=400)
 CLOCK_SKEW = timedelta(minutes=10)
 RELEASE_EVERY = ("day", "hour")
+_SHOWN = len("sha256:") + 12  # characters of the digest in a repr
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SurveyDocument:
     """One immutable version of a survey.
 
@@ -77,7 +78,15 @@ class SurveyDocument:
     instructed: Instructed | None = None
     arms: Arms | None = None
     arm: str | None = None
-    whole: "SurveyDocument | None" = field(default=None, repr=False, compare=False)
+    whole: "SurveyDocument | None" = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        arm = "" if self.arm is None else f", arm {self.arm}"
+        size = len(self.questions)
+        return (
+            f"<SurveyDocument {self.survey}, version {self.version}{arm}: "
+            f"{size} question{'s' * (size != 1)}, {self.digest[:_SHOWN]}…>"
+        )
 
     def __post_init__(self) -> None:
         if not self.issued <= self.opens < self.closes <= self.expires:

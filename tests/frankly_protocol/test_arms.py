@@ -60,6 +60,14 @@ def test_a_view_is_the_document_with_what_its_arm_asks() -> None:
     assert survey().versions == (survey(),)
 
 
+def test_a_document_shows_its_id_version_arm_size_and_digest() -> None:
+    document = armed()
+    digest = document.digest[: len("sha256:") + 12]
+    start = f"<SurveyDocument {document.survey}, version 1"
+    assert repr(document) == f"{start}: 2 questions, {digest}…>"
+    assert repr(document.views["strong"]) == f"{start}, arm strong: 1 question, {digest}…>"
+
+
 def test_reports_of_all_arms_have_one_length() -> None:
     lengths = []
     for view in DOCUMENT.views.values():

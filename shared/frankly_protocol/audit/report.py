@@ -30,6 +30,7 @@ from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Final, Protocol
 
+from frankly_protocol.audit.bounds import chance_up, ln_up
 from frankly_protocol.audit.claims import Claim
 from frankly_protocol.audit.declared import DECLARED
 
@@ -140,7 +141,7 @@ class Posterior:
     bound: Fraction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReportLevel:
     """The level of a whole report.
 
@@ -156,6 +157,16 @@ class ReportLevel:
     ceiling: Fraction | None
     lines: tuple[BlockCharge, ...]
     posteriors: tuple[Posterior, ...] = ()
+
+    def __repr__(self) -> str:
+        # `odds` is one of these values, so a name is found if there is a secret.
+        names = [name for name, secret in self.secrets.items() if secret.odds == self.odds]
+        subject = repr(names[0]) if names else "the answers"
+        delta = f", δ {chance_up(self.cost.delta)}" if self.cost.delta else ""
+        return (
+            f"<ReportLevel: odds of {subject} change by at most {ln_up(self.odds)} nats; "
+            f"cost {ln_up(self.cost.odds)} nats{delta}>"
+        )
 
     @property
     def odds(self) -> Fraction | None:

@@ -144,6 +144,17 @@ def test_the_level_of_a_real_document() -> None:
     )
 
 
+def test_a_level_shows_the_least_protected_secret_and_the_cost() -> None:
+    with_delta = report_level(survey(dp_block()), Fraction(1, 1 << 10))
+    shown = [
+        (form(LEAKY, OTHER), "'t' change by at most inf nats; cost inf nats"),
+        (form(FREE), "the answers change by at most 0.4055 nats; cost 0.4055 nats"),
+        (with_delta, "the answers change by at most 1.0001 nats; cost 1.0001 nats, δ 0.000000954"),
+    ]
+    for level, text in shown:
+        assert repr(level) == f"<ReportLevel: odds of {text}>"
+
+
 UNITS = [
     (promise("secret-ldp"), "odds", 5, 5),
     (promise("lip"), "lift", 5, 25),
