@@ -13,6 +13,8 @@ from typing import Any, Self
 
 import pytest
 from frankly_sdk import AlreadyAnswered, Budget, Client, Event, Plan, Randomised, Receipt, aio
+from frankly_sdk._core import PATIENCE_S
+from frankly_sdk.store import Sealed
 from frankly_sdk.survey import Survey
 from frankly_sdk.testing import FakeClock, FakeServer, open_aio_client, open_client
 
@@ -186,17 +188,31 @@ class BackgroundDriven(_Driven):
         return self.client.plan(respondent)
 
     def answer(
-        self, *arguments: Any, patience_s: float = 10, respondent: str | None = None, **options: Any
+        self,
+        *arguments: Any,
+        patience_s: float | None = None,
+        respondent: str | None = None,
+        **options: Any,
     ) -> Receipt:
         """Answer without patience, and leave further attempts to the sender."""
-        deadline = self.timer() + patience_s
+        begun = self.timer()
         try:
             receipt = self.client.answer(*arguments, patience_s=0, respondent=respondent, **options)
         except AlreadyAnswered as before:
-            raise AlreadyAnswered(self._delivered(before.receipt, deadline, respondent)) from None
-        return self._delivered(receipt, deadline, respondent)
+            receipt = self._delivered(before.receipt, begun, patience_s, respondent)
+            raise AlreadyAnswered(receipt) from None
+        return self._delivered(receipt, begun, patience_s, respondent)
 
-    def _delivered(self, receipt: Receipt, deadline: float, respondent: str | None) -> Receipt:
+    def _patience_s(self, sealed: Sealed) -> float:
+        """Return the time that a client without a sender has by default."""
+        parts = self.client._core.parts
+        assert parts is not None
+        is_drawn = parts.sealing.planning.is_needed
+        return PATIENCE_S + (parts.delivery.spread_left_s(sealed) if is_drawn else 0)
+
+    def _delivered(
+        self, receipt: Receipt, begun: float, patience_s: float | None, respondent: str | None
+    ) -> Receipt:
         parts = self.client._core.parts
         assert parts is not None
         name = parts.store.respondent_name(respondent or "")
@@ -205,10 +221,12 @@ class BackgroundDriven(_Driven):
                 self.parking.settle()
                 sealed = parts.sealing.answered(name)
                 assert sealed is not None
+                if patience_s is None:
+                    patience_s = self._patience_s(sealed)
                 if sealed.state != "sealed":
                     return Receipt(sealed.state, sealed.code, "")
                 wait_s = parts.delivery.due_s(sealed)
-                if self.timer() + wait_s > deadline:
+                if self.timer() + wait_s > begun + patience_s:
                     return Receipt("queued", self.last.code, self.last.detail)
                 if wait_s > 0:
                     self.sleep(wait_s)

@@ -101,6 +101,7 @@ def test_the_report_is_of_the_arm_that_was_asked(
     }
 
 
+@pytest.mark.usefixtures("driver")
 def test_an_arm_is_drawn_once_whoever_asks_again(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     with fresh().open(store, randbits=drawing(1)) as client:
@@ -137,6 +138,7 @@ def test_answers_without_a_plan_get_an_arm_that_is_stored_first(tmp_path: Path) 
                 client.answer(wrong)
 
 
+@pytest.mark.usefixtures("driver")
 def test_answers_to_questions_of_other_arms_are_dropped_unread(tmp_path: Path) -> None:
     server = fresh()
     with server.open(tmp_path / "s.db", randbits=drawing(0)) as client:
@@ -145,6 +147,7 @@ def test_answers_to_questions_of_other_arms_are_dropped_unread(tmp_path: Path) -
     assert report_of(server)["strata"] == {"arm": "a", "region": "north"}
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_question_can_be_public_in_one_arm_and_protected_in_another(tmp_path: Path) -> None:
     document = in_both()
     both = {"affair": "yes", "region": "north"}
@@ -157,6 +160,7 @@ def test_a_question_can_be_public_in_one_arm_and_protected_in_another(tmp_path: 
         assert len(report_of(server)["y"]) == arm
 
 
+@pytest.mark.usefixtures("driver")
 def test_the_largest_arm_is_checked_and_the_drawn_one_is_charged(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     # One question costs 1 nat, and the arm b, which has two, 2 nats.
@@ -182,6 +186,7 @@ def test_the_largest_arm_is_checked_and_the_drawn_one_is_charged(tmp_path: Path)
         assert db.execute("SELECT count(*) FROM plans").fetchone() == (0,)
 
 
+@pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize("arm", range(3))
 def test_answers_in_between_leave_out_people_of_all_arms_or_of_none(
     arm: int, tmp_path: Path
@@ -198,6 +203,7 @@ def test_answers_in_between_leave_out_people_of_all_arms_or_of_none(
             client.answer(ANSWERS, strata=STRATA)
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_batch_draws_an_arm_for_each_respondent(tmp_path: Path) -> None:
     server = fresh()
     with server.open(tmp_path / "s.db") as client:
@@ -215,6 +221,7 @@ def test_a_batch_draws_an_arm_for_each_respondent(tmp_path: Path) -> None:
     assert {len(one.report or b"") for one in results} == {SURVEY.report_length}
 
 
+@pytest.mark.usefixtures("driver")
 def test_rows_over_the_budget_get_no_arm(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     with fresh(make_survey({"x": ["no", "yes"]}, "1", clock=CLOCK)).open(store) as client:
@@ -224,6 +231,7 @@ def test_rows_over_the_budget_get_no_arm(tmp_path: Path) -> None:
         assert [one.status for one in client.randomise_many(rows)] == ["over_budget", "sealed"]
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_refused_token_draws_no_arm(tmp_path: Path) -> None:
     document = replace(SURVEY, token=TokenRule("invite"))
     with fresh(document).open(tmp_path / "s.db") as client:
@@ -235,6 +243,7 @@ def test_a_refused_token_draws_no_arm(tmp_path: Path) -> None:
         assert db.execute("SELECT count(*) FROM plans").fetchone() == (0,)
 
 
+@pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize("text", ["[]", "{}", '["d", []]', '["a"]', '["a", [[0, [0]]]]', "x"])
 def test_a_damaged_arm_is_an_error_of_the_store(text: str, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
@@ -248,6 +257,7 @@ def test_a_damaged_arm_is_an_error_of_the_store(text: str, tmp_path: Path) -> No
                 call()
 
 
+@pytest.mark.usefixtures("driver")
 def test_without_its_arm_an_answer_is_not_sealed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,6 +274,7 @@ def test_without_its_arm_an_answer_is_not_sealed(
         client.answer(ANSWERS, strata=STRATA)
 
 
+@pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize(
     ("change", "keeps"),
     [
@@ -296,6 +307,7 @@ def test_a_new_version_keeps_the_arm_if_the_arms_are_the_same(
         assert client.plan().arm == ("b" if keeps else "a")
 
 
+@pytest.mark.usefixtures("driver")
 def test_the_explanation_is_of_one_arm_and_says_so(tmp_path: Path) -> None:
     with fresh().open(tmp_path / "s.db", randbits=drawing(0)) as client:
         plan = client.plan()
@@ -312,6 +324,7 @@ def test_the_explanation_is_of_one_arm_and_says_so(tmp_path: Path) -> None:
         assert len(own.example) == SURVEY.report_length
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_table_has_one_column_for_a_question_of_several_arms(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills at any instruction: a new client opens the files on disk at that point and finishes.
 
-While a client answers, the test traces every line and opcode of the SDK and copies the store's
-files at each point, as SIGKILL would leave them. A new client opens each distinct state.
+While a client answers, the test traces every line and opcode of the SDK, in all threads, and copies
+the store's files at each point, as SIGKILL would leave them. A new client opens each distinct state.
 """
 
 import sys
+import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +16,16 @@ from typing import Any
 
 import frankly_sdk
 import pytest
-from frankly_sdk import AlreadyAnswered, Client
+from frankly_sdk import AlreadyAnswered, Client, NetworkError, aio
 from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import ldp_block, survey
+from tests.frankly_sdk.drivers import driver  # noqa: F401
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
 SDK = str(Path(frankly_sdk.__file__).parent)
+# Its last lines in one thread run next to the next step, and it touches neither store nor network.
+AIO = aio.__file__
 NAME = "s.db"
 
 
@@ -34,27 +39,40 @@ class Moment:
 
 def moments(
     folder: Path, server: FakeServer, action: Callable[[], object]
-) -> tuple[list[Moment], int]:
-    """Run `action`; return the distinct moments in order and the number of traced points."""
+) -> tuple[list[Moment], Counter[str]]:
+    """Run `action`; return the distinct moments in order, and the traced points of each thread.
+
+    Threads that `action` starts are traced too.
+    """
     distinct: dict[Moment, None] = {}
-    points = 0
+    points = Counter[str]()
+
+    def moment() -> Moment | None:
+        try:
+            files = tuple((path.name, path.read_bytes()) for path in sorted(folder.iterdir()))
+        except FileNotFoundError:  # another thread has deleted the journal
+            return None
+        return Moment(files, len(server.posted))
 
     def trace(frame: FrameType, _event: str, _argument: Any) -> Any:
-        nonlocal points
-        if not frame.f_code.co_filename.startswith(SDK):
+        name = frame.f_code.co_filename
+        if name == AIO or not name.startswith(SDK):
             return None
         frame.f_trace_opcodes = True
-        points += 1
-        files = tuple((path.name, path.read_bytes()) for path in sorted(folder.iterdir()))
-        distinct.setdefault(Moment(files, len(server.posted)))
+        points[threading.current_thread().name] += 1
+        # Read twice: files that another thread changes in between are in no state of the disk.
+        if (first := moment()) is not None and first == moment():
+            distinct.setdefault(first)
         return trace
 
-    before = sys.gettrace()
+    before, before_in_threads = sys.gettrace(), threading.gettrace()
     sys.settrace(trace)
+    threading.settrace(trace)
     try:
         action()
     finally:
         sys.settrace(before)
+        threading.settrace(before_in_threads)
     return list(distinct), points
 
 
@@ -78,16 +96,24 @@ def values_on_the_wire(moment: Moment, crashed: FakeServer, folder: Path) -> set
 
 
 @pytest.mark.slow
-def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> None:
+def test_killed_anywhere_there_is_one_value_and_it_arrives(
+    driver: str,  # noqa: F811  the fixture
+    tmp_path: Path,
+) -> None:
     server, folder = FakeServer(), tmp_path / "first"
     folder.mkdir()
+    if driver == "background":
+        server.replies = [NetworkError("down")]  # the sender makes the second attempt
 
     def open_and_answer() -> None:
         with server.open(folder / NAME) as client:
             assert client.answer(ANSWERS).status == "sent"
 
     crash_points, points = moments(folder, server, open_and_answer)
-    assert points > 500
+    assert points.total() > 500
+    thread = {"aio": "frankly-step", "background": "frankly-sender"}.get(driver)
+    assert points[thread or threading.current_thread().name] > 100
+    assert crash_points[-1].posted == (2 if driver == "background" else 1)
     assert len(crash_points) >= 8, (
         "expected at least: no file, new, opened, journal, sealed, sent, journal, erased"
     )
@@ -95,6 +121,7 @@ def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> No
         assert len(values_on_the_wire(moment, server, tmp_path / str(i))) == 1, i
 
 
+@pytest.mark.usefixtures("driver")
 def test_sending_before_the_seal_is_durable_is_detected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +147,7 @@ def test_sending_before_the_seal_is_durable_is_detected(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("driver")
 def test_the_store_does_not_depend_on_the_truth(tmp_path: Path) -> None:
     """With the same draws and the same symbol, no byte of the store depends on the answer at any moment."""
     document = survey(ldp_block())

@@ -384,8 +384,8 @@ def test_a_notebook_shows_text_and_not_the_fields(tmp_path: Path) -> None:
     server = KitServer(document)
     with server.open(tmp_path / "s.db", policy=Policy(cap="64")) as client:
         survey, explanation = client.survey, client.survey.explain()
-        shown = (client, survey, explanation, client.budget(), client.plan())
-        shown += (survey.document, survey.level)
+        shown = [client, survey, explanation, client.budget(), client.plan()]
+        shown += [survey.document, survey.level]
     assert all(len(repr(value)) < 200 for value in shown)
     assert repr(survey) == "<Survey '<b>Habits</b>', version 1: q0, q1, q2, q3, …>"
     page = survey._repr_html_()

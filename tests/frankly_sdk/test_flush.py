@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frankly_protocol.clock import FixedClock
 from frankly_protocol.problems import Problem, problem_body
 from frankly_sdk import Policy, StoreError
 from frankly_sdk._turns import Turns
 from frankly_sdk.cli import main
 from frankly_sdk.store import Sealed, Store
-from frankly_sdk.testing import FakeServer, drop, lose_receipt, make_survey, open_client, status
+from frankly_sdk.testing import FakeClock, FakeServer, drop, lose_receipt, make_survey, status
 from frankly_sdk.transport import HttpTransport, Reply
 
 from tests.frankly_protocol.samples import ldp_block, survey
@@ -403,15 +402,25 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Any]
     site.services.close()
 
 
-def test_a_real_server_accepts_batches(origin: tuple[str, Any], tmp_path: Path) -> None:
+def test_a_real_server_accepts_batches(
+    driver: str,  # noqa: F811  the fixture
+    origin: tuple[str, Any],
+    tmp_path: Path,
+) -> None:
     """Through a relay, because the survey's address is not the one at which the server listens."""
     address, site = origin
+    stored = site.services.intake.accepted(site.survey)
     link = f"{site.settings.public_url}/s/{site.survey}#{site.digest.replace(':', '=')}"
-    transport, answers = HttpTransport(), {"smokes": "yes", "drinks": "daily"}
-    options: dict[str, Any] = {"transport": transport, "clock": FixedClock(NOW), "relay": address}
-    with open_client(link, tmp_path / "s.db", **options) as client:
+    transport, clock = HttpTransport(), FakeClock(NOW)
+    answers = {"smokes": "yes", "drinks": "daily"}
+    options: dict[str, Any] = {"transport": transport, "clock": clock, "relay": address}
+    options |= {"timer": clock.timer, "sleep": clock.sleep}
+    with OPENERS[driver](link, tmp_path / "s.db", **options) as client:
         rows = ((f"p{i}", answers, {"region": "north"}) for i in range(150))
         reports = [row.report for row in client.randomise_many(rows)]
+        if isinstance(client, BackgroundDriven):
+            client.parking.settle()  # it has been woken, and has found that no report is due
+        clock.sleep(1)
         before = outbox(tmp_path / "s.db")
         assert statuses(client.flush()) == {("sent", "accepted"): 150}
         # The same bytes again, as after a crash before the erasure.
@@ -420,7 +429,7 @@ def test_a_real_server_accepts_batches(origin: tuple[str, Any], tmp_path: Path) 
         again = parts.delivery.deliver_batch(before[:100])
     assert len(set(reports)) == 150
     assert again.keys() == {report.report_id for report in before[:100]}
-    assert site.services.intake.accepted(site.survey) == 150
+    assert site.services.intake.accepted(site.survey) == stored + 150
     transport.close()
 
 

@@ -92,6 +92,7 @@ def test_the_plan_shown_is_that_of_the_report_whoever_asks_again(tmp_path: Path)
         assert [one.body for one in server.requests[:requests] if one.body] == []
 
 
+@pytest.mark.usefixtures("driver")
 def test_each_question_is_drawn_as_often_as_the_mechanism_says(tmp_path: Path) -> None:
     """Every value of the first draw that separates two components, in place of random bits."""
     (block,) = (one for one in DOCUMENT.blocks if one.asks_drawn)
@@ -103,6 +104,7 @@ def test_each_question_is_drawn_as_often_as_the_mechanism_says(tmp_path: Path) -
                 assert client.plan().questions == ("always", f"q{i}")
 
 
+@pytest.mark.usefixtures("driver")
 def test_plans_take_their_bits_first_and_answers_the_rest(tmp_path: Path) -> None:
     """With a plan or without, a device draws the same report from the same bits."""
     values, sent = [secrets.randbits(128) for _ in range(40)], list[Any]()
@@ -117,6 +119,7 @@ def test_plans_take_their_bits_first_and_answers_the_rest(tmp_path: Path) -> Non
     assert sent[0] == sent[1]
 
 
+@pytest.mark.usefixtures("driver")
 def test_answers_that_are_not_needed_are_checked_and_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +154,7 @@ def watched(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
     return seen
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_draw_is_never_repeated_until_it_fits_the_answers(tmp_path: Path) -> None:
     """An app that asks what it likes and tries again finds the first plan every time."""
     for i in range(12):
@@ -171,6 +175,7 @@ def test_a_draw_is_never_repeated_until_it_fits_the_answers(tmp_path: Path) -> N
             assert outcomes == {f"q{stored.split('[')[-1].rstrip(']')}"}
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_batch_plans_for_each_respondent_and_seals_all_rows_or_none(tmp_path: Path) -> None:
     server = fresh()
     with server.open(tmp_path / "s.db") as client:
@@ -219,6 +224,7 @@ def stronger(block: Block) -> Block:
     return replace(other, id=block.id)
 
 
+@pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize(
     ("change", "is_kept"), [(reworded, True), (with_a_role, False), (stronger, False)]
 )
@@ -241,6 +247,7 @@ def test_a_new_version_keeps_the_plan_if_the_form_is_the_same(
     assert rows_of(store) == []
 
 
+@pytest.mark.usefixtures("driver")
 def test_two_versions_that_are_open_at_once_keep_their_plans(tmp_path: Path) -> None:
     (block,) = (one for one in DOCUMENT.blocks if one.asks_drawn)
     store, server = tmp_path / "s.db", fresh()
@@ -317,6 +324,7 @@ def test_a_plan_depends_on_every_form_and_on_no_other_block() -> None:
     assert len({form_of(block), *others}) == 4
 
 
+@pytest.mark.usefixtures("driver")
 def test_plans_of_two_chains_of_keys_are_apart(tmp_path: Path) -> None:
     """Another server with a survey of the same id can neither use nor delete a plan."""
     store, draws = tmp_path / "s.db", iter(range(2))
@@ -337,6 +345,7 @@ def test_plans_of_two_chains_of_keys_are_apart(tmp_path: Path) -> None:
     assert len(rows_of(store)) == 1
 
 
+@pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_store_of_an_earlier_version_gets_the_table(version: int, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
@@ -351,6 +360,7 @@ def test_a_store_of_an_earlier_version_gets_the_table(version: int, tmp_path: Pa
         assert client.answer(EVERYTHING).status == "sent"
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_plan_of_another_process_holds_for_answers_that_were_checked_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -370,6 +380,7 @@ def test_a_plan_of_another_process_holds_for_answers_that_were_checked_before(
     assert shown_by(server.symbols(1)[0]) == {"q9"}
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_refused_token_does_not_depend_on_the_plan(tmp_path: Path) -> None:
     document = replace(DOCUMENT, token=TokenRule("invite"))
     with fresh(document).open(tmp_path / "s.db") as client:
@@ -387,6 +398,7 @@ def held_by_the_sdk() -> list[set[str]]:
     return [set(one.revealed()) for one in answers if one.revealed()]
 
 
+@pytest.mark.usefixtures("driver")
 def test_no_answer_is_kept_while_the_report_waits(tmp_path: Path) -> None:
     server, held = fresh(), list[list[set[str]]]()
 
@@ -402,6 +414,7 @@ def test_no_answer_is_kept_while_the_report_waits(tmp_path: Path) -> None:
     assert all(answers == before for answers in held)
 
 
+@pytest.mark.usefixtures("driver")
 def test_plans_are_those_of_each_respondent_and_survey(tmp_path: Path) -> None:
     store, draws = tmp_path / "s.db", iter(range(3))
     other = make_survey({}, drawn=TEN, clock=CLOCK)
@@ -416,6 +429,7 @@ def test_plans_are_those_of_each_respondent_and_survey(tmp_path: Path) -> None:
     assert "7" not in [row[0] for row in rows_of(store)]
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_plan_is_checked_like_an_answer_and_costs_nothing(tmp_path: Path) -> None:
     store, server = tmp_path / "s.db", fresh()
     another = fresh(make_survey({"x": ["no", "yes"]}, "1", clock=CLOCK))
@@ -437,6 +451,7 @@ def test_a_plan_is_checked_like_an_answer_and_costs_nothing(tmp_path: Path) -> N
         assert client.plan().questions == plan.questions
 
 
+@pytest.mark.usefixtures("driver")
 def test_nobody_without_a_budget_gets_a_plan(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     with fresh().open(store, policy=Policy(cap="2")) as client:
@@ -450,6 +465,7 @@ def test_nobody_without_a_budget_gets_a_plan(tmp_path: Path) -> None:
     assert rows_of(store) == []
 
 
+@pytest.mark.usefixtures("driver")
 def test_outside_its_window_a_survey_has_no_plan(tmp_path: Path) -> None:
     server = fresh()
     with server.open(tmp_path / "s.db") as client:
@@ -478,6 +494,7 @@ def test_after_an_answer_there_is_no_plan(tmp_path: Path) -> None:
     assert len(server.reports) == 1
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_plan_that_is_not_stored_is_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -503,6 +520,7 @@ DAMAGED = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize("text", DAMAGED)
 def test_a_damaged_plan_is_an_error_of_the_store(text: str, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
@@ -515,6 +533,7 @@ def test_a_damaged_plan_is_an_error_of_the_store(text: str, tmp_path: Path) -> N
                 call()
 
 
+@pytest.mark.usefixtures("driver")
 def test_no_traceback_shows_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Database.run
 
@@ -537,6 +556,7 @@ def test_no_traceback_shows_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             raise AssertionError
 
 
+@pytest.mark.usefixtures("driver")
 def test_without_random_bits_there_is_no_plan(tmp_path: Path) -> None:
     def broken(_bits: int) -> int:
         raise OSError
@@ -549,6 +569,7 @@ def test_without_random_bits_there_is_no_plan(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "s.db") == []
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_plan_shows_itself_to_nobody(tmp_path: Path) -> None:
     events: list[Event] = []
     with fresh().open(tmp_path / "s.db", on_event=events.append) as client:
@@ -561,6 +582,7 @@ def test_a_plan_shows_itself_to_nobody(tmp_path: Path) -> None:
     assert Event("planned", DOCUMENT.survey) in events
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_survey_that_asks_everything_has_a_plan_of_everything(tmp_path: Path) -> None:
     document = make_survey({"a": ["no", "yes"], "b": ["no", "yes"]}, clock=CLOCK)
     with fresh(document).open(tmp_path / "s.db") as client:
@@ -576,6 +598,7 @@ def test_a_survey_that_asks_everything_has_a_plan_of_everything(tmp_path: Path) 
         client.plan()
 
 
+@pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize(
     ("document", "spread_s", "limit"),
     [
@@ -615,6 +638,7 @@ def documents_with_rules() -> Iterator[tuple[SurveyDocument, tuple[Question, ...
     yield replace(base, blocks=asked), QUESTIONS
 
 
+@pytest.mark.usefixtures("driver")
 @pytest.mark.parametrize("case", range(2))
 def test_rules_and_boxes_bring_what_they_need(case: int, tmp_path: Path) -> None:
     document, questions = list(documents_with_rules())[case]
@@ -646,6 +670,7 @@ def test_rules_and_boxes_bring_what_they_need(case: int, tmp_path: Path) -> None
     assert max(sizes) <= Asking(document.blocks).most
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_table_leaves_cells_empty_that_were_not_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -684,6 +709,7 @@ def test_a_table_leaves_cells_empty_that_were_not_asked(
     assert (status, "already been answered" in text) == (4, True)
 
 
+@pytest.mark.usefixtures("driver")
 def test_no_moment_is_after_the_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("frankly_sdk.delivery.uniform", lambda: 1.0)
     for left, wait in ((60, 30), (25, 15), (5, 0)):
@@ -695,6 +721,7 @@ def test_no_moment_is_after_the_close(tmp_path: Path, monkeypatch: pytest.Monkey
             assert server.clock.timer() - begun_at == pytest.approx(wait, abs=1e-3)
 
 
+@pytest.mark.usefixtures("driver")
 def test_surveys_that_ask_everything_keep_their_patience(tmp_path: Path) -> None:
     server = fresh(make_survey({"a": ["no", "yes"]}, clock=CLOCK))
     with server.open(tmp_path / "s.db", spread_s=3600) as client:

@@ -17,6 +17,7 @@ from frankly_sdk.testing import FakeServer, make_survey
 from frankly_sdk.tokens import blind, finalize
 
 from examples.issuer import Issuer, create_app
+from tests.frankly_sdk.drivers import driver  # noqa: F401
 from tests.refusals import refusal
 
 VECTORS = json.loads((Path(__file__).with_name("rfc9474.json")).read_text("utf-8"))
@@ -62,14 +63,20 @@ def test_drawn_requests_are_signed_and_differ(name: str, bits: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def issuer() -> Issuer:
-    return Issuer({f"member {i}" for i in range(9)})
+def issuer_key() -> rsa.RSAPrivateKey:
+    return rsa.generate_private_key(65537, 2048)
+
+
+@pytest.fixture
+def issuer(issuer_key: rsa.RSAPrivateKey) -> Issuer:
+    return Issuer({f"member {i}" for i in range(9)}, issuer_key)
 
 
 def ask(issuer: Issuer, person: str, blinded: bytes) -> Any:
     return create_app(issuer).test_client().post(f"/sign/{person}", data=blinded)
 
 
+@pytest.mark.usefixtures("driver")
 def test_a_token_from_the_issuer_to_the_report(issuer: Issuer, tmp_path: Path) -> None:
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}, token=issuer.rule))
     document = server.document
