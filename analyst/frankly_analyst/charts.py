@@ -16,6 +16,7 @@ from frankly_analyst import svg
 from frankly_analyst.lettering import width_of, wrapped
 from frankly_analyst.plots import NUMBER, SHARE, figure
 from frankly_analyst.shown import Range, Shown
+from frankly_analyst.words import ENGLISH, Words
 
 WIDTH: Final = 400
 """Width of a chart in pixels, so that its texts can be read on a phone."""
@@ -39,7 +40,7 @@ class Line:
     """One figure of a chart. low, high : None without an interval, which then has no whisker.
 
     text, ends : of the estimate and of its interval, "" for none. truth : drawn as a diamond if it is known (in
-    demonstrations).
+    demonstrations). words : the language.
     """
 
     label: str
@@ -49,13 +50,15 @@ class Line:
     text: str
     ends: str
     truth: float | None = None
+    words: Words = ENGLISH
 
     @classmethod
     def of(cls, label: str, shown: Shown, truth: float | None = None) -> Self:
         """Return the line of a figure. Raises ValueError for one without an estimate."""
         if shown.estimate is None:
             raise ValueError("a line needs an estimate")
-        return cls(label, shown.estimate, shown.low, shown.high, shown.text, shown.ends, truth)
+        figures = shown.estimate, shown.low, shown.high, shown.text, shown.ends
+        return cls(label, *figures, truth, shown.words)
 
     @property
     def values(self) -> list[float]:
@@ -66,7 +69,8 @@ class Line:
     def said(self) -> str:
         """The line in words."""
         has_interval = self.low is not None and self.high is not None
-        ends = f", {'from ' if has_interval else ''}{self.ends}" if self.ends else ""
+        said = self.words.say("from_ends", ends=self.ends) if has_interval else self.ends
+        ends = f", {said}" if self.ends else ""
         unit = SHARE if self.text.endswith("%") else NUMBER
         truth = f", truth {figure(self.truth, unit)}" if self.truth is not None else ""
         return f"{self.label} {self.text}{ends}{truth}"
@@ -74,13 +78,17 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Scale of one or several charts. factor, unit : of its labels, which show `factor` times the value."""
+    """Scale of one or several charts.
+
+    factor, unit : of its labels, which show `factor` times the value. words : the language of its charts.
+    """
 
     low: float
     high: float
     factor: float = 1
     unit: str = ""
     from_zero: bool = True
+    words: Words = ENGLISH
 
     @classmethod
     def of_shares(cls, lines: Sequence[Line]) -> Self:
@@ -114,7 +122,7 @@ class Scale:
         if digits > 6 or largest >= 1e12:
             return axis.ticks(self.factor, self.unit)
         return [
-            (value, _number(f"{value * self.factor:.{digits}f}") + self.unit)
+            (value, self.words.figure(_number(f"{value * self.factor:.{digits}f}") + self.unit))
             for value, _ in axis.ticks()
         ]
 
@@ -380,8 +388,10 @@ def heat_map(
     cell = (width - _HEADS) / len(columns)
     marks: list[str] = []
     top = _title(marks, title, note, width)
-    for words in (f"Across: {corner[1]}", f"Down: {corner[0]}"):
-        for part in wrapped(words, width, _SMALL):
+    say = scale.words.say
+    sides = say("across", question=corner[1]), say("down", question=corner[0])
+    for side in sides:
+        for part in wrapped(side, width, _SMALL):
             top += _LINE
             marks.append(svg.text(0, top - 4, "start", part, _SMALL, kind="label soft"))
     top = _columns(marks, columns, cell, top)
@@ -395,17 +405,18 @@ def heat_map(
             for i, part in enumerate(parts)
         ]
         for j, line in enumerate(cells):
-            marks += _cell(line, most, (_HEADS + cell * j, top, cell, height))
+            figures = (say("unknown"), "") if line is None else (line.text, line.ends)
+            marks += _cell(line, figures, most, (_HEADS + cell * j, top, cell, height))
         top += height
     said = "; ".join(
         f"{name}: "
         + ", ".join(
-            f"{column} unknown" if line is None else line.said
+            f"{column} {say('unknown')}" if line is None else line.said
             for column, line in zip(columns, cells, strict=True)
         )
         for name, cells in rows
     )
-    said = f"Across: {corner[1]}. Down: {corner[0]}. {said}"
+    said = f"{'. '.join(sides)}. {said}"
     return _document((width, top + 4), title, said, marks, note, "intervals table")
 
 
@@ -429,7 +440,9 @@ def _columns(marks: list[str], columns: Sequence[str], cell: float, top: float) 
     return top + 16 * deepest + 4
 
 
-def _cell(line: Line | None, most: float, box: tuple[float, float, float, float]) -> list[str]:
+def _cell(
+    line: Line | None, figures: tuple[str, str], most: float, box: tuple[float, float, float, float]
+) -> list[str]:
     """Draw a cell with its figures. most : value of the darkest colour. box : left, top, width, height."""
     x, y, width, height = (round(one, 1) for one in box)
     depth = 0.0 if line is None else min(1.0, max(0.0, line.estimate / most))
@@ -437,7 +450,7 @@ def _cell(line: Line | None, most: float, box: tuple[float, float, float, float]
     colour = "#" + "".join(f"{one:02x}" for one in mixed)
     ink = "#ffffff" if _luminance(mixed) < _MIDDLE else "#000000"
     middle, half = round(x + width / 2, 1), round(y + height / 2, 1)
-    text, ends = ("unknown", "") if line is None else (line.text, line.ends)
+    text, ends = figures
     first = half - 2 if ends else half + 4
     texts = [svg.text(middle, first, "middle", text, _SMALL, ink, weight="600", kind="cell")]
     if ends:

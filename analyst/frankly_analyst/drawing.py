@@ -2,6 +2,7 @@
 """The chart that fits estimates of one question: shares, means, groups, a trend or a cross-table."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final
 
@@ -12,12 +13,15 @@ from frankly_analyst.request import WEIGHTED
 from frankly_analyst.rows import Estimate
 from frankly_analyst.shown import CONTRAST, Range, Shown
 from frankly_analyst.svg import Svg
+from frankly_analyst.words import ENGLISH, Words
 
 _PERIODS = frozenset({"day", "week", "month"})
 _MOST_PERIODS: Final = 1000
 _TINY: Final = 1e-6
 _BETWEEN, _AMONG = " × ", " | "
-_FIGURES = ("mean", "median", "contrast", "up to ", "quantile ")
+_FIGURES = ("mean", "median", "contrast")
+_VALUES: Final = {"up to ": "up_to", "quantile ": "quantile"}
+"""How the names of figures begin that have a value, with the name of their text."""
 MOST_LINES = 60
 """Largest number of figures of a chart; one with more would be unreadable."""
 
@@ -28,12 +32,18 @@ def group_values(by: str) -> str:
     return ", ".join(f"{name} {value}" if name == WEIGHTED else value for name, _, value in parts)
 
 
-def lines_of(rows: Sequence[Estimate], possible: Range | None = None) -> list[Line]:
+def lines_of(
+    rows: Sequence[Estimate], possible: Range | None = None, words: Words = ENGLISH
+) -> list[Line]:
     """Return the lines of rows with an estimate; their scale must cover them.
 
-    possible : see `Shown.row`.
+    possible : see `Shown.row`. words : the language.
     """
-    return [_line(row, label_of(row), possible) for row in rows if row.estimate is not None]
+    return [
+        _line(row, label_of(row, words), possible, words)
+        for row in rows
+        if row.estimate is not None
+    ]
 
 
 def draw(
@@ -46,6 +56,7 @@ def draw(
     most: int = MOST_LINES,
     note: str | None = None,
     corner: tuple[str, str] | None = None,
+    words: Words = ENGLISH,
 ) -> Svg | None:
     """Return the chart of rows about one question, of all its groups, or None if there is nothing to draw.
 
@@ -55,7 +66,8 @@ def draw(
     group : function from a group's label to its name. scale : None for one that covers these rows. possible : the
     range of a mean, None if it is not known. most : largest number of figures.
     note : a line below the title, which is then a part of the picture, as in a file; None for a picture without both.
-    corner : texts of the questions of a table's rows and columns; None to take them from the title.
+    corner : texts of the questions of a table's rows and columns; None to take them from the title. words : the
+    language of everything else.
     """
     known = [row for row in rows if row.estimate is not None]
     # Whether they are a table is asked of all cells, also of those that are unknown.
@@ -72,30 +84,41 @@ def draw(
     if scale is None:
         lines = lines_of(known, possible)
         scale = Scale.of_numbers(lines, possible) if is_number else Scale.of_shares(lines)
+    is_over_time = table is None and known[0].by and _is_over_time(known[0].by)
+    if is_over_time and is_number:
+        # Changes over time are small beside the whole range.
+        scale = Scale.of_numbers(lines_of(known, possible))
+    scale = replace(scale, words=words)
     if table is not None:
         return _heat_map(title, table, scale, note, corner)
-    if known[0].by and _is_over_time(known[0].by):
-        # Changes over time are small beside the whole range.
-        scale = Scale.of_numbers(lines_of(known, possible)) if is_number else scale
+    if is_over_time:
         return _trend(title, known, scale, group, possible, note)
     return charts.intervals(
-        title, _blocks(known, group, possible), scale, dots=is_number, note=note
+        title, _blocks(known, group, possible, words), scale, dots=is_number, note=note
     )
 
 
-def _line(row: Estimate, label: str, possible: Range | None = None) -> Line:
-    return Line.of(label, Shown.row(row, possible))
+def _line(row: Estimate, label: str, possible: Range | None = None, words: Words = ENGLISH) -> Line:
+    return Line.of(label, Shown.row(row, possible).said_in(words))
 
 
-def label_of(row: Estimate) -> str:
+def label_of(row: Estimate, words: Words = ENGLISH) -> str:
     """Return the label of a choice, or the name of a figure as the beginning of a line."""
-    is_figure = row.choice in _FIGURES or row.choice.startswith(_FIGURES)
-    return row.label[:1].upper() + row.label[1:] if is_figure else row.label
+    name = row.label
+    if row.choice in _FIGURES:
+        name = words.say(row.choice) if row.label == row.choice else row.label
+    else:
+        begins = next((one for one in _VALUES if row.choice.startswith(one)), None)
+        if begins is None:
+            return name
+        if name.startswith(begins):
+            name = words.say(_VALUES[begins], value=words.figure(name.removeprefix(begins)))
+    return name[:1].upper() + name[1:]
 
 
-def _asked(rows: Sequence[Estimate]) -> dict[str, str]:
+def _asked(rows: Sequence[Estimate], words: Words) -> dict[str, str]:
     """Return the labels of the choices to show in groups and over time, by choice."""
-    labels = {row.choice: label_of(row) for row in rows}
+    labels = {row.choice: label_of(row, words) for row in rows}
     # Of two shares that add up to all, the second says everything: the first is the rest.
     if len(labels) == 2 and _are_all(rows):
         return dict([list(labels.items())[-1]])
@@ -112,22 +135,22 @@ def _are_all(rows: Sequence[Estimate]) -> bool:
 
 
 def _blocks(
-    rows: Sequence[Estimate], group: Callable[[str], str], possible: Range | None
+    rows: Sequence[Estimate], group: Callable[[str], str], possible: Range | None, words: Words
 ) -> list[tuple[str, list[Line]]]:
     """Return the lines of a chart in blocks: of groups a block for each choice, so that they can be compared."""
     if not rows[0].by:
-        return [("", lines_of(rows, possible))]
+        return [("", lines_of(rows, possible, words))]
     return [
         (
             label,
             [
                 # Each group has its own number of reports, which its interval depends on.
-                _line(row, f"{group(row.by)} (n={row.n:,})", possible)
+                _line(row, words.say("group_n", group=group(row.by), n=row.n), possible, words)
                 for row in rows
                 if row.choice == choice
             ],
         )
-        for choice, label in _asked(rows).items()
+        for choice, label in _asked(rows, words).items()
     ]
 
 
@@ -147,12 +170,12 @@ def _trend(
         (
             label,
             {
-                group(row.by): _line(row, group(row.by), possible)
+                group(row.by): _line(row, group(row.by), possible, scale.words)
                 for row in rows
                 if row.choice == choice
             },
         )
-        for choice, label in _asked(rows).items()
+        for choice, label in _asked(rows, scale.words).items()
     ]
     periods = [group(by) for by in _periods({row.by for row in rows})]
     return charts.trend(title, periods, panels, scale, note=note)
@@ -240,12 +263,18 @@ def _heat_map(
     if corner is not None:
         asked = [*corner] if down == 0 else [*reversed(corner)]
     # Of "B | A" the shares of B add up to 100% for each choice of A.
-    whole = {0: "", 1: ""} if separator == _BETWEEN else {0: "", 1: ", each by itself"}
-    across, along = (f"{asked[place]}{whole[place]}" for place in (1 - down, down))
+    if separator == _AMONG:
+        asked = [asked[0], scale.words.say("each_by_itself", question=asked[1])]
+    across, along = asked[1 - down], asked[down]
     rows = [
         (
             names(row[0])[down],
-            [None if cell.estimate is None else _line(cell, names(cell)[1 - down]) for cell in row],
+            [
+                None
+                if cell.estimate is None
+                else _line(cell, names(cell)[1 - down], words=scale.words)
+                for cell in row
+            ],
         )
         for row in table
     ]

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 from frankly_analyst.declared import described
 from frankly_analyst.plots import SHARE, figure
 from frankly_analyst.rows import Estimate
+from frankly_analyst.words import ENGLISH, Words
 
 UNCOUNTED: Final = "corrected_uncounted"
 """Flag of figures in the same form as an anchor, if the reports with both are not counted."""
@@ -95,61 +96,57 @@ class RandomAnswers:
         """Read a response's entry. Raises KeyError or TypeError if malformed."""
         return cls(**{item.name: value[item.name] for item in fields(cls)})
 
-    def sentences(self, rows: Sequence[Estimate]) -> list[str]:
+    def sentences(self, rows: Sequence[Estimate], words: Words = ENGLISH) -> list[str]:
         """Return what these numbers mean: how many people, and what that does to the figures in `rows`.
 
-        rows : those of the question or table, in one language.
+        rows : those of the question or table, in one language. words : the language of the sentences.
         """
         if self.random_low >= 1:
-            everybody = "than if everybody had answered at random: no figure is corrected."
-            return [f"{self._source()} It is more {everybody}"]
-        ends = f"{figure(self.random_low, SHARE)} to {figure(self.random_high, SHARE)}"
-        level = f", at a confidence of {100 * rows[0].level:.10g}%" if rows else ""
-        share = f"About {figure(self.random, SHARE)} of the people ({ends}{level}) seem to have answered at random"
-        if self.random < 0:
-            share = (
-                f"The share of people who answered at random is estimated as {figure(self.random, SHARE)} "
-                f"({ends}{level}), which chance can put below 0"
-            )
-        together = ", as all groups together tell" if self.common else ""
-        return [f"{self._source()} {share}{together}.", self._effect(rows), *self._doubt()]
-
-    def _source(self) -> str:
-        if self.failed is not None:
-            return f"{self.failed:,} of {self.n:,} reports failed the item that asks for a given choice."
-        told = (
-            "a question that tells"
-            if len(self.anchors) == 1
-            else f"{len(self.anchors)} questions that tell"
+            return [f"{self._source(words)} {words.say('random_more')}"]
+        share, low, high = (
+            words.figure(figure(one, SHARE))
+            for one in (self.random, self.random_low, self.random_high)
         )
-        return f"{self.n:,} reports show {told} how many people answer at random."
+        ends = words.say("ends", low=low, high=high)
+        if rows:
+            level = words.figure(f"{100 * rows[0].level:.10g}%")
+            ends = words.say("random_ends", ends=ends, level=level)
+        together = words.say("random_together") if self.common else ""
+        name = "random_share" if self.random >= 0 else "random_below"
+        said = words.say(name, share=share, ends=ends, together=together)
+        return [f"{self._source(words)} {said}", self._effect(rows, words), *self._doubt(words)]
 
-    def _effect(self, rows: Sequence[Estimate]) -> str:
+    def _source(self, words: Words) -> str:
+        if self.failed is not None:
+            return words.say("random_failed", failed=self.failed, n=self.n)
+        if len(self.anchors) == 1:
+            return words.say("random_anchor", n=self.n)
+        return words.say("random_anchors", n=self.n, anchors=len(self.anchors))
+
+    def _effect(self, rows: Sequence[Estimate], words: Words) -> str:
         changed = [row for row in rows if row.corrected is not None and row.estimate is not None]
         if not self.shown and any(UNCOUNTED in row.flags for row in rows):
-            return (
-                "Figures are not corrected for them here: reports that show both are not counted."
-            )
+            return words.say("random_uncounted")
         if not self.shown and self.law is None:
-            return "Figures are not corrected for them: what an answer at random would be has too many combinations."
+            return words.say("random_no_law")
+        if not self.shown and self.missing:
+            return words.say("random_rough_more", missing=self.missing)
         if not self.shown:
-            more = "" if not self.missing else f": about {self.missing:,} more reports are needed"
-            return f"That is known too roughly to correct figures for them{more}."
+            return words.say("random_rough")
         if not changed:
-            return "No figure here can be corrected for them."
+            return words.say("random_no_figure")
         most = max(changed, key=lambda row: abs((row.corrected or 0) - (row.estimate or 0)))
-        return (
-            f"Without their answers “{most.label}” would be {figure(most.corrected, most.unit)} instead of "
-            f"{figure(most.estimate, most.unit)}, if they choose as assumed. If they choose in another way, "
-            "the corrected figure can be further from the truth than the uncorrected one."
+        return words.say(
+            "random_effect",
+            answer=words.quoted(most.label),
+            corrected=words.figure(figure(most.corrected, most.unit)),
+            estimate=words.figure(figure(most.estimate, most.unit)),
         )
 
-    def _doubt(self) -> list[str]:
+    def _doubt(self, words: Words) -> list[str]:
         if self.law_p is None or self.law_p >= UNLIKELY:
             return []
-        tested = (
-            f"the {self.law_n:,} reports that failed do not look as assumed"
-            if self.failed is not None
-            else "the questions that tell it have answers neither as of people who read nor as assumed of the others"
-        )
-        return [f"Do not rely on the corrected figures: {tested} (p = {self.law_p:.2g})."]
+        p = words.figure(f"{self.law_p:.2g}")
+        if self.failed is None:
+            return [words.say("random_doubt_anchors", p=p)]
+        return [words.say("random_doubt_failed", n=self.law_n, p=p)]

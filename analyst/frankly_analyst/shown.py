@@ -2,11 +2,12 @@
 """A figure as charts, tables and sentences show it: all of them round it in this one way."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from frankly_analyst.plots import NUMBER, SHARE, figure
 from frankly_analyst.rows import Estimate
+from frankly_analyst.words import ENGLISH, Words
 
 CONTRAST: Final = "contrast"
 """Choice of a wanted contrast, whose unit can be a share although it can be negative."""
@@ -25,7 +26,7 @@ class Shown:
     estimate, low, high : None if unknown. text : of the estimate, "unknown" without one. low_text, high_text : ends of
     the interval, rounded outwards with as many digits as its width deserves, so that an interval in words
     contains the interval; "" without an interval. is_beyond : True if the whole interval lies beyond what is
-    possible, so that its ends, if they were cut, would look like a figure without an error.
+    possible, so that its ends, if they were cut, would look like a figure without an error. words : the language.
 
     An unbiased estimate can lie outside what is possible. The nearest possible value is nearer to the
     truth, and an interval cut to what is possible contains the truth as often as before.
@@ -38,6 +39,7 @@ class Shown:
     low_text: str
     high_text: str
     is_beyond: bool = False
+    words: Words = ENGLISH
 
     @classmethod
     def of(
@@ -83,14 +85,24 @@ class Shown:
             possible = None
         return cls.of(row.estimate, row.low, row.high, row.unit, possible)
 
+    def said_in(self, words: Words) -> Self:
+        """Return this English figure in another language."""
+        return replace(
+            self,
+            text=words.say("unknown") if self.estimate is None else words.figure(self.text),
+            low_text=words.figure(self.low_text),
+            high_text=words.figure(self.high_text),
+            words=words,
+        )
+
     @property
     def ends(self) -> str:
         """The interval as text, or why there is none; "" without an estimate."""
         if self.low_text:
-            return f"{self.low_text} to {self.high_text}"
+            return self.words.say("ends", low=self.low_text, high=self.high_text)
         if self.is_beyond:
-            return "beyond what is possible"
-        return "" if self.estimate is None else "no interval"
+            return self.words.say("beyond")
+        return "" if self.estimate is None else self.words.say("no_interval")
 
 
 def digits_of(width: float) -> int:

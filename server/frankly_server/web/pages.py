@@ -21,7 +21,7 @@ _POLICY: Final = (
     "frame-ancestors 'none'"
 )
 _PAGE: Final = """<!doctype html>
-<html lang="en">
+<html lang="{language}"{direction}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -38,9 +38,10 @@ _NOWHERE: Final = """<h1>There is no such page</h1>
 """
 
 
-def html_page(title: str, body: str, *, status: int = 200) -> Response:
-    """Return a page; `title` and `body` are trusted HTML without input of a request."""
-    text = _PAGE.format(title=title, style=_CSS, body=body)
+def html_page(title: str, body: str, language: str = "en", *, status: int = 200) -> Response:
+    """Return a page; `title` and `body` are trusted HTML without input of a request. language : of both."""
+    direction = ' dir="rtl"' if language == "ar" else ""
+    text = _PAGE.format(title=title, style=_CSS, body=body, language=language, direction=direction)
     response = Response(text, status=status, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = _POLICY
     return response

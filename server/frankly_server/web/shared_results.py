@@ -9,8 +9,9 @@ from html import escape
 from typing import Final
 
 from apiflask import APIBlueprint
-from flask import Response, g
+from flask import Response, g, request
 from frankly_protocol.errors import FranklyError, InvalidInput
+from frankly_protocol.languages import EXPLAINED
 from frankly_protocol.problems import Problem
 from werkzeug.exceptions import HTTPException
 
@@ -24,23 +25,10 @@ from frankly_server.web.openapi import declare
 from frankly_server.web.opened_survey import OpenedSurvey, opened
 from frankly_server.web.pages import html_page, wants_page
 from frankly_server.web.results import page as results
+from frankly_server.web.results.words import Words, own_name
 from frankly_server.web.security import HEADERS
 
 PATH: Final = "/results"
-_UNKNOWN: Final = """<h1>This link does not work</h1>
-<p>Perhaps a part of it is missing: copy all of it. Or it does not work any more, because it was withdrawn: ask the
-person who gave it to you.</p>
-"""
-_REFUSED: Final = """<h1>This was not accepted</h1>
-<p>{detail}</p>
-<p><a href="{path}">To the results</a></p>
-"""
-_BUSY: Final = """<h1>One moment, please</h1>
-<p>Others are looking at results just now. This page loads itself again in {seconds} seconds.</p>
-"""
-_BROKEN: Final = """<h1>That did not work</h1>
-<p>The server could not show this page; try again later.</p>
-"""
 _NO_LINK: Final = "this link does not work: a part is missing, or it was withdrawn"
 _PROBLEMS: Final = (
     Problem.NOT_FOUND,
@@ -91,11 +79,14 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         """Return the results page of the survey to which somebody gave a link."""
         survey = shared(secret)
         g.results_path = f"{PATH}/{secret}"
-        newest = services.surveys.versions(survey.id)[-1]
-        values = results.values(services, survey, g.results_path)
+        documents = services.surveys.versions(survey.id)
+        words = results.language_of(documents)
+        values = results.values(services, survey, g.results_path, words=words)
         # The published title: the draft's may be one that nobody has seen yet.
-        shown = {"language": newest.languages[0], "title": newest.title[newest.languages[0]]}
-        return render("shared_results.html", **(values | shown))
+        shown = {"title": words.text(documents[-1].title), "own_name": own_name}
+        response = render("shared_results.html", **(values | shown))
+        response.vary.add("Accept-Language")
+        return response
 
     @routes.get(f"{PATH}/<secret>/<name>")
     @declare(
@@ -109,7 +100,10 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         """Return one chart of a results page, as a picture or as its numbers."""
         survey = shared(secret)
         g.results_path = f"{PATH}/{secret}"
-        return results.chart(services, survey, name)
+        words = results.language_of(services.surveys.versions(survey.id))
+        response = results.chart(services, survey, name, words)
+        response.vary.add("Accept-Language")
+        return response
 
     return routes
 
@@ -127,21 +121,22 @@ def _refused(error: FranklyError) -> Response:
     if not wants_page():
         problem.vary.add("Accept")
         return problem
+    words = _words()
     if problem.status_code >= 500:
-        response = html_page("That did not work", _BROKEN, status=problem.status_code)
+        response = _page("broken", words.say("broken"), problem)
     elif problem.status_code == Problem.TOO_MANY.status:
-        body = _BUSY.format(seconds=problem.headers["Retry-After"])
-        response = html_page("One moment, please", body, status=problem.status_code)
+        seconds = problem.headers["Retry-After"]
+        response = _page("busy", words.say("busy", seconds=seconds), problem)
     elif "results_path" not in g:
-        response = html_page("This link does not work", _UNKNOWN, status=problem.status_code)
+        response = _page("unknown", words.say("unknown_link"), problem)
     else:
-        body = _REFUSED.format(detail=escape(error.detail), path=escape(g.results_path))
-        response = html_page("This was not accepted", body, status=problem.status_code)
+        # Which field, and what it may be, is known in English only.
+        detail = escape(error.detail) if words.language == "en" else words.say("refused")
+        response = _page("refused", detail, problem, g.results_path)
     if "Retry-After" in problem.headers:
         seconds = problem.headers["Retry-After"]
         # The page loads itself again: many may open a link that was mailed to them at once.
         response.headers["Retry-After"], response.headers["Refresh"] = seconds, seconds
-    response.vary.add("Accept")
     return response
 
 
@@ -150,4 +145,23 @@ def _broken(error: Exception) -> Response:
     problem = problems.from_unexpected(error)
     if not wants_page():
         return problem
-    return html_page("That did not work", _BROKEN, status=problem.status_code)
+    return _page("broken", _words().say("broken"), problem)
+
+
+def _words() -> Words:
+    """Return the language of the browser, because no survey is known."""
+    tag = request.accept_languages.best_match(EXPLAINED) or "en"
+    return Words(tag, tag)
+
+
+def _page(name: str, sentence: str, problem: Response, path: str | None = None) -> Response:
+    """Return the page of a refusal. path : of the results, if there are any to return to."""
+    words = _words()
+    title, body = words.say(f"{name}_title"), f"<p>{sentence}</p>"
+    if path is not None:
+        body += f'\n<p><a href="{escape(path)}">{words.say("to_results")}</a></p>'
+    response = html_page(
+        title, f"<h1>{title}</h1>\n{body}\n", words.language, status=problem.status_code
+    )
+    response.vary.update(("Accept", "Accept-Language"))
+    return response

@@ -13,6 +13,7 @@ from frankly_analyst.charts import WIDTH
 from frankly_sdk import Client
 from frankly_server.accounts.sessions import person_of
 from frankly_server.web.results.sentences import sentences_of
+from frankly_server.web.results.words import Words
 from playwright.sync_api import Page
 
 from tests.browser.admin.conftest import PASSWORD, Desk
@@ -440,7 +441,7 @@ def _read(desk: Desk, link: str) -> None:
     assert page.locator("svg.intervals .whisker").count() == 6
     # Twelve random reports may lead to any result, even an estimate outside the possible range.
     findings, page_text = (
-        sentences_of(answer["questions"][0], answer["level"], "en").findings,
+        sentences_of(answer["questions"][0], answer["level"], Words("en")).findings,
         page.locator("main").inner_text(),
     )
     assert len(findings) >= 2

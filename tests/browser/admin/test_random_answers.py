@@ -14,6 +14,7 @@ from frankly_server.analysis import encode
 from frankly_server.store import ReportRow
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.web.results.denial import denial_sentences
+from frankly_server.web.results.words import Words
 
 from tests.browser.admin.conftest import PASSWORD, Desk
 from tests.survey_files import REGION, SMOKES, habits
@@ -103,7 +104,7 @@ def denied_by_keyboard(desk: Desk, survey: str) -> None:
     (question,) = desk.services.analysis.estimates(survey, denial=0.15)["questions"]
     rows = [Estimate.from_json(row, "en", ()) for row in question["rows"]]
     said = desk.page.locator("ul.denied li").all_inner_texts()
-    assert said == list(denial_sentences(rows))
+    assert said == list(denial_sentences(rows, Words("en")))
     assert all("the share, corrected for random answers, is" in one for one in said)
 
 

@@ -11,6 +11,7 @@ from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.counts import counts_answer, requested_blocks
 from frankly_server.analysis.counts_request import CountsQuery
 from frankly_server.web.results.sentences import sources_words
+from frankly_server.web.results.words import Words
 
 from tests.frankly_server.analysis.samples import REGION, result
 from tests.frankly_server.analysis.test_random_answers import source
@@ -73,7 +74,7 @@ def test_versions_with_other_items_are_not_compared() -> None:
     other = replace(first, document=replace(first.document, instructed=item))
     found = result(other, second, by=REGION)["sources"]
     assert {one["p"] for one in found["sources"]} == {None}
-    assert sources_words(found, {}) == []
+    assert sources_words(found, {}, Words("en")) == []
 
 
 def test_reports_without_tokens_are_in_no_result_by_source() -> None:
@@ -100,7 +101,7 @@ def test_shares_that_cannot_be_are_said_to_be_chance(name: str) -> None:
     figures, words = WORDS[name]
     one = {"source": "a", "n": 100, "p": 0.5, "flagged": False}
     found = {"sources": [one | figures, one | figures | {"source": "b"}], "others": ["c"]}
-    said = sources_words(found, {"a": "Panel A", "c": "Panel C"})
+    said = sources_words(found, {"a": "Panel A", "c": "Panel C"}, Words("en"))
     assert said[0].startswith("Panel A: ")
     assert words in said[0]
     assert said[2:4] == [

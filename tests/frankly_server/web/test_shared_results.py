@@ -15,6 +15,7 @@ from frankly_server.store import StoreUnavailable
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.searches import Busy
 from frankly_server.web.results import page as results
+from frankly_server.web.results.words import Words
 from frankly_server.web.security import POLICY
 from pydantic import SecretStr
 
@@ -79,7 +80,8 @@ def test_values_and_charts_are_of_the_survey_of_the_link(
     other = another_survey(site, "other")
     paths = {site.survey: link(site), other: link(site, other)}
 
-    def chart(_services: Any, survey: Any, name: str) -> Response:
+    def chart(_services: Any, survey: Any, name: str, words: Words) -> Response:
+        assert words.language == "en"
         # The queue of analyses takes turns by holder.
         assert (g.principal.role, g.principal.surveys) == ("reader", (survey.id,))
         return Response(f"{survey.id} {name}", content_type="image/svg+xml")
@@ -92,7 +94,8 @@ def test_values_and_charts_are_of_the_survey_of_the_link(
         assert "noindex" in answer.headers["X-Robots-Tag"]
     asked = []
 
-    def values(_services: Any, survey: Any, path: str) -> dict[str, Any]:
+    def values(_services: Any, survey: Any, path: str, words: Words) -> dict[str, Any]:
+        assert words.language == "en"
         asked.append((survey.id, path, g.principal.surveys))
         return {"survey": survey, "path": path}
 
@@ -143,7 +146,7 @@ BAD_SECRETS: dict[str, Callable[[Site], str]] = {
 
 
 def test_every_bad_link_gets_the_same_answer(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreachable(*_arguments: Any) -> Any:
+    def unreachable(*_arguments: Any, **_named: Any) -> Any:
         raise AssertionError("a bad link reached the results")
 
     secrets = {name: make(site) for name, make in BAD_SECRETS.items()}
@@ -159,8 +162,8 @@ def test_every_bad_link_gets_the_same_answer(site: Site, monkeypatch: pytest.Mon
             assert "Set-Cookie" not in page.headers
             if "%2F" not in secret:
                 assert UNKNOWN in page.text, name
-                assert "ask the\nperson who gave it to you" in page.text
-                assert page.headers["Vary"] == "Accept"
+                assert "ask the person who gave it to you" in page.text
+                assert page.headers["Vary"] == "Accept, Accept-Language"
                 assert "noindex" in page.headers["X-Robots-Tag"]
                 pages.add(page.data)
                 problem = site.client.get(f"/results/{secret}{end}")
@@ -195,7 +198,7 @@ def test_failures_are_pages_for_people_and_problems_for_programs(
 ) -> None:
     error, status, text, code = FAILURES[name]
 
-    def fail(*_arguments: Any) -> Any:
+    def fail(*_arguments: Any, **_named: Any) -> Any:
         raise error
 
     monkeypatch.setattr(results, "values", fail)
@@ -246,7 +249,7 @@ def test_the_address_is_in_no_log(site: Site, monkeypatch: pytest.MonkeyPatch) -
             site.client.get(address, headers=PERSON)
             site.client.get(address)
 
-        def broken(*_arguments: Any) -> Any:
+        def broken(*_arguments: Any, **_named: Any) -> Any:
             raise RuntimeError(path)
 
         monkeypatch.setattr(results, "values", broken)

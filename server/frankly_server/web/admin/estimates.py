@@ -81,7 +81,7 @@ def _page(
         default=Asked(),
         choices=_choices(documents, names),
         flag_words=flag_words,
-        arms=arms_words(answer["arms"]),
+        arms=arms_words(answer["arms"], names.words),
         sources=named_sources(answer, names),
         completions=[
             (one, completion_words(one))

@@ -8,10 +8,12 @@ from frankly_analyst.drawing import label_of
 from frankly_analyst.plots import SHARE
 from frankly_analyst.shown import Shown
 
+from frankly_server.web.results.words import Words
+
 _POSSIBLE = (0.0, 1.0)
 
 
-def denial_sentences(rows: Sequence[Estimate]) -> Iterator[str]:
+def denial_sentences(rows: Sequence[Estimate], words: Words) -> Iterator[str]:
     """Yield a sentence for each row that says how large its share can be if some deny.
 
     Nothing is said of rows without `denied_estimate`: of means and contrasts it would not be true.
@@ -23,14 +25,15 @@ def denial_sentences(rows: Sequence[Estimate]) -> Iterator[str]:
         value, low = (row.corrected, row.corrected_low) if is_corrected else (row.estimate, row.low)
         # Both with the interval of denial, so that they have the same digits.
         least, most = (
-            Shown.of(one, low, row.denied_high, SHARE, _POSSIBLE)
+            Shown.of(one, low, row.denied_high, SHARE, _POSSIBLE).said_in(words)
             for one in (value, row.denied_estimate)
         )
         share = (
-            f"about {least.text}"
+            words.say("about", share=least.text)
             if least.text == most.text
-            else f"between {least.text} and {most.text}"
+            else words.say("between", low=least.text, high=most.text)
         )
-        ends = f"interval {least.ends}" if least.low_text else least.ends
-        what = "the share, corrected for random answers," if is_corrected else "the share"
-        yield f"“{label_of(row)}”: {what} is {share} ({ends})."
+        ends = words.say("interval", ends=least.ends) if least.low_text else least.ends
+        answer = words.quoted(label_of(row, words))
+        name = "denied_corrected" if is_corrected else "denied"
+        yield words.say(name, answer=answer, share=share, ends=ends)

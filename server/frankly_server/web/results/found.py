@@ -12,6 +12,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.services import Services
 from frankly_server.web.results.asked import Asked
 from frankly_server.web.results.sections import Section, names_of, sections_of
+from frankly_server.web.results.words import Words
 
 _COMPARED: Final = 12
 """Largest number of groups for comparisons of all pairs, whose number grows quadratically."""
@@ -37,10 +38,12 @@ def found_of(
     query: Asked,
     *,
     completion: bool = True,
+    words: Words | None = None,
 ) -> Found:
     """Return what a query of the page finds. documents : the survey's versions, at least one.
 
-    completion : False to leave out the test of completion. Raises the errors of the analysis.
+    words : the language of the page, as of `names_of`. completion : False to leave out the test of
+    completion. Raises the errors of the analysis.
     """
     fields = query.request.given() | _compared(documents, query)
     # Sentences and plots are about shares; the wanted figures have tables of their own.
@@ -59,7 +62,7 @@ def found_of(
             scales = services.analysis.estimates(survey_id, **fields)
         if any(question.wanted for question in questions):
             wanted = services.analysis.estimates(survey_id, **query.request.given())
-    sections = sections_of(answer, query, names_of(documents), scales, wanted)
+    sections = sections_of(answer, query, names_of(documents, words), scales, wanted)
     return Found(query, answer, wanted, sections)
 
 

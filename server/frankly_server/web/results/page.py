@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Final
+from urllib.parse import urlencode
 
-from flask import Response
+from flask import Response, request
 from frankly_analyst.charts import Scale
 from frankly_analyst.drawing import label_of, lines_of
 from frankly_analyst.formats import to_spreadsheet
@@ -19,6 +20,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.analysis.result import READ
 from frankly_server.services import Services
 from frankly_server.surveys.summary import read_texts
 from frankly_server.surveys.trial import TRIAL_S
@@ -36,8 +38,10 @@ from frankly_server.web.results.sections import (
 )
 from frankly_server.web.results.sentences import arms_words, association_sentence
 from frankly_server.web.results.view import View, views_of
+from frankly_server.web.results.words import Words
 from frankly_server.web.searching import search_once, without_slot
 
+_FIELDS: Final = ("show", "denial", "language")
 _MOST_KEPT: Final = 32
 _MOST_RANDOM: Final = 12
 """Largest number of groups of which is said how many people answer at random."""
@@ -84,20 +88,32 @@ class Result:
 
 
 def values(
-    services: Services, survey: OpenedSurvey, path: str, view: str | None = None
+    services: Services,
+    survey: OpenedSurvey,
+    path: str,
+    view: str | None = None,
+    words: Words | None = None,
 ) -> dict[str, Any]:
     """Return the values of the template `results_body.html`.
 
-    path : of the page; charts are below it. view : what to show, None for what the request's query asks.
+    path : of the page; charts are below it. view : what to show, None for what the request's query asks. words : the
+    language of the page, of `language_of`; None for English about names in the survey's first language.
     Raises InvalidInput for an invalid query, and `searches.Busy`.
     """
     documents = services.surveys.versions(survey.id)
     if not documents:
         return {"path": path, "results": None}
     asked = _asked(documents) if view is None else View.of(view, documents)
-    names = names_of(documents)
-    found = _found(services, survey, documents, asked)
+    names = names_of(documents, words)
+    found = _found(services, survey, documents, asked, names.words)
+    languages = documents[-1].languages if words is not None else ()
+    # Files have the language of the page, which may be that of the browser.
+    own = {"language": names.language} if len(languages) > 1 else {}
     return {
+        "words": names.words,
+        "languages": languages,
+        "own": own,
+        "asked": urlencode(({"show": asked.value} if asked.value else {}) | own),
         "path": path,
         "name": "-".join([survey.name, *asked.words]),
         "view": asked,
@@ -107,29 +123,47 @@ def values(
         "results": _results(found),
         "random": list(
             dict.fromkeys(
-                words for _, section in _sections(found) for words in section.random_answers
+                said for _, section in _sections(found) for said in section.random_answers
             )
         )[:_MOST_RANDOM],
-        "arms": arms_words(found[0].answer["arms"]),
+        "arms": arms_words(found[0].answer["arms"], names.words),
         "sources": named_sources(found[0].answer, names),
-        "protection": _protection(services, _answered(documents, found[0])),
-        "notes": found[0].answer["notes"],
+        "protection": _protection(services, _answered(documents, found[0]), names.words),
+        "is_read": READ in found[0].answer["notes"],
         "level": asked.requests[0].request.level,
     }
 
 
-def chart(services: Services, survey: OpenedSurvey, name: str) -> Response:
-    """Return one chart as a file, as the request's query asks. name : such as ``2.svg`` or ``2.csv``.
+def language_of(documents: Sequence[SurveyDocument]) -> Words:
+    """Return the language in which the request asks for a page of results, one of the newest version's.
 
+    By its query, or else by its header Accept-Language; the first of the version if it has none of these. Raises
+    InvalidInput(field_type) for a language in the query that the version does not have.
+    """
+    languages = documents[-1].languages
+    asked = reading.query(_FIELDS).get("language")
+    if asked is not None and asked not in languages:
+        raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(languages)}", "language")
+    tag = asked or request.accept_languages.best_match(languages) or languages[0]
+    return Words(tag, tag)
+
+
+def chart(
+    services: Services, survey: OpenedSurvey, name: str, words: Words | None = None
+) -> Response:
+    """Return one chart as a file, as the request's query asks.
+
+    name : such as ``2.svg`` or ``2.csv``. words : see `values`.
     Raises InvalidInput(not_found) for another name, and like `values`.
     """
     documents, match = services.surveys.versions(survey.id), _FILE.fullmatch(name)
-    value = reading.query(("show",)).get("show", "")
+    value = reading.query(("show", "language")).get("show", "")
     if match and documents:
         asked = View.of(value, documents)
         place, form = int(match[1]) - 1, match[2]
-        found = _found(services, survey, documents, asked)
-        content = _file(found, names_of(documents), services.surveys.now().date(), place, form)
+        names = names_of(documents, words)
+        found = _found(services, survey, documents, asked, names.words)
+        content = _file(found, names, services.surveys.now().date(), place, form)
         if content is not None:
             response = Response(content, content_type=_KINDS[form])
             file = "-".join([survey.name, *asked.words, f"{place + 1}.{form}"])
@@ -140,23 +174,29 @@ def chart(services: Services, survey: OpenedSurvey, name: str) -> Response:
 
 def _asked(documents: Sequence[SurveyDocument]) -> View:
     """Return the view that the request's query asks for."""
-    query = reading.query(("show", "denial"))
+    query = reading.query(_FIELDS)
     # A slider always has a value: 0 says nothing of denial.
     fields = estimates_request.read({"denial": query.get("denial") or "0"})
     return View.of(query.get("show", ""), documents, fields["denial"] or None)
 
 
 def _found(
-    services: Services, survey: OpenedSurvey, documents: Sequence[SurveyDocument], view: View
+    services: Services,
+    survey: OpenedSurvey,
+    documents: Sequence[SurveyDocument],
+    view: View,
+    words: Words,
 ) -> list[Found]:
     """Return what the analysis finds for a view; kept until the next release, because many may read it at once."""
 
     def find(asked: Asked) -> Found:
-        return found_of(services, survey.id, documents, asked, completion=False)
+        return found_of(services, survey.id, documents, asked, completion=False, words=words)
 
     kept: OrderedDict[tuple[Any, ...], list[Found]] = services.kept_views
     digests = tuple(one.digest for one in documents)
-    key = (survey.id, view.value, view.denial, digests, services.intake.release_mark(survey.id))
+    language = words.language, words.labels
+    mark = services.intake.release_mark(survey.id)
+    key = (survey.id, view.value, view.denial, language, digests, mark)
     known = kept.get(key)
     if known is not None:
         return known
@@ -190,7 +230,8 @@ def _sections(found: Sequence[Found]) -> list[tuple[Found, Section]]:
             text = section.text
             if one.answer["percent"] is not None and section.corner is not None:
                 row, column = section.corner
-                text = f"{column} Apart for each answer to “{row}”"
+                words = section.names.words
+                text = words.say("apart", column=column, row=words.quoted(row))
             shown.append((one, replace(section, text=text).of_means()))
     return shown
 
@@ -220,6 +261,7 @@ def _has_own_scale(found: Found, section: Section) -> bool:
 def _result(
     number: int, found: Found, section: Section, scale: Scale | None, note: str | None
 ) -> Result:
+    words = section.names.words
     estimated = [one for one in section.groups if one.status != "insufficient"]
     differences = section.differences
     return Result(
@@ -229,14 +271,14 @@ def _result(
         said=tuple(_said(found, section, estimated)),
         further=differences.every if len(differences.every) > len(differences.short) else (),
         limits=list(section.limits(of_figures=True)),
-        denied=tuple(denial_sentences(section.figures)),
+        denied=tuple(denial_sentences(section.figures, words)),
         waiting=tuple(_waiting(section)),
         about=_about(section),
         has_n=not found.answer["percent"],
         rows=[
             ShownRow(
                 section.names.label(row.by) if row.by else "",
-                label_of(row),
+                label_of(row, words),
                 _shown(row, section),
                 row.n,
             )
@@ -246,7 +288,7 @@ def _result(
 
 
 def _shown(row: Any, section: Section) -> Shown:
-    return Shown.row(row, section.possible)
+    return Shown.row(row, section.possible).said_in(section.names.words)
 
 
 def _said(found: Found, section: Section, estimated: Sequence[EstimatesTable]) -> Iterator[str]:
@@ -257,11 +299,11 @@ def _said(found: Found, section: Section, estimated: Sequence[EstimatesTable]) -
     # Of several groups the chart has the figures, and the sentences are about their differences.
     if len(section.groups) != 1 or not estimated:
         return
-    (group,) = estimated
+    (group,), words = estimated, section.names.words
     if found.asked.row is not None:
         # Of a table the chart has the figures, too.
         if found.answer["percent"] is None:
-            yield association_sentence(section.found[0]["independence"])
+            yield association_sentence(section.found[0]["independence"], words)
     elif not group.wanted:
         yield from group.sentences.findings
     elif group.scale_said:
@@ -269,43 +311,52 @@ def _said(found: Found, section: Section, estimated: Sequence[EstimatesTable]) -
     else:
         for row in section.figures:
             shown = _shown(row, section)
-            yield f"{label_of(row)}: {shown.text}" + (f" ({shown.ends})." if shown.ends else ".")
+            name = "figure_ends" if shown.ends else "figure_is"
+            label = label_of(row, words)
+            yield words.say(name, name=label, figure=shown.text, ends=shown.ends)
 
 
 def _waiting(section: Section) -> Iterator[str]:
+    say = section.names.words.say
     for group in section.groups:
         if group.status == "insufficient":
-            name = f"{group.name}: n" if group.name else "N"
-            yield (
-                f"{name}o result yet. {group.n:,} of the {group.needed:,} answers that it needs are "
-                "released."
-            )
+            name = "waiting_group" if group.name else "waiting"
+            yield say(name, group=group.name, n=group.n, needed=group.needed)
 
 
 def _about(section: Section) -> str:
     n, received = (sum(getattr(one, name) for one in section.groups) for name in ("n", "received"))
-    return f"{n:,} of {received:,} reports are about this question." if n < received else ""
+    if n >= received:
+        return ""
+    return section.names.words.say("about_question", n=n, received=received)
 
 
 def _protection(
-    services: Services, documents: Sequence[SurveyDocument]
+    services: Services, documents: Sequence[SurveyDocument], words: Words
 ) -> list[tuple[str, Sequence[str]]]:
     """Return what people read about their protection before they answered: (versions, sentences)."""
     told: dict[tuple[str, ...], list[str]] = {}
     for document in documents:
         try:
+            language = words.labels if words.labels in document.languages else None
+            arguments = document.payload(), language
             promised = search_once(
-                services, promises, document.payload(), seconds=TRIAL_S, places=services.analyses
+                services, promises, *arguments, seconds=TRIAL_S, places=services.analyses
             )
         except InvalidInput:
             # A process that ends without a result must not take the figures with it.
             return []
         for arm, sentences in promised:
-            name = f"{document.version}, arm {arm}" if arm else str(document.version)
+            name = str(document.version)
+            if arm:
+                name = words.say("version_arm", version=name, arm=arm)
             told.setdefault(sentences, []).append(name)
     if len(told) == 1:
         return [("", next(iter(told)))]
-    return [(f"Version {'; '.join(names)}", sentences) for sentences, names in told.items()]
+    return [
+        (words.say("versions", versions="; ".join(names)), sentences)
+        for sentences, names in told.items()
+    ]
 
 
 def _answered(documents: Sequence[SurveyDocument], found: Found) -> Sequence[SurveyDocument]:
@@ -314,13 +365,15 @@ def _answered(documents: Sequence[SurveyDocument], found: Found) -> Sequence[Sur
     return [one for one in documents if numbers.get(one.digest)] or documents[-1:]
 
 
-def promises(payload: bytes) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def promises(
+    payload: bytes, language: str | None = None
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the sentences of each arm about what devices do, and what can be learnt from it.
 
-    With the arm's id, "" without arms.
+    With the arm's id, "" without arms. language : one of the document's, the first by default.
     """
     versions = SurveyDocument.parse(payload).versions
-    reads = [(version.arm or "", read_texts(version)) for version in versions]
+    reads = [(version.arm or "", read_texts(version, language)) for version in versions]
     # Without how long it takes and where the results go, and without the network address.
     return tuple(
         (arm, tuple(dict.fromkeys((*read.summary[1:-1], *read.overall)))) for arm, read in reads
@@ -334,9 +387,9 @@ def _file(found: Sequence[Found], names: Names, today: date, place: int, form: s
     one, section = sections[place]
     if form == "svg":
         n = sum(one["n"] for one in section.found if one["status"] != "insufficient")
-        level = f"{100 * one.answer['level']:g}%"
-        title = names.of(one.answer["title"])
-        note = f"{title}. {n:,} answers, intervals at {level}. {today}"
+        words, title = names.words, names.of(one.answer["title"])
+        level = words.figure(f"{100 * one.answer['level']:g}%")
+        note = words.say("chart_note", title=title, n=n, level=level, date=words.date(today))
         drawn = _results(found, note)[place].chart
         return None if drawn is None else drawn.encode()
     texts = {names.language: section.text}

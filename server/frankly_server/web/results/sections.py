@@ -15,16 +15,19 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.questions import CONTRAST, MEAN, Question, decimal_text
 
 from frankly_server.analysis.periods import DAYS, PERIODS
+from frankly_server.analysis.request import VERSION
 from frankly_server.web.results.asked import Asked
 from frankly_server.web.results.sentences import (
     Sentences,
     flag_sentences,
     group_sentences,
+    is_trend,
     scale_sentences,
     sentences_of,
     sources_words,
     trend_sentences,
 )
+from frankly_server.web.results.words import Words
 
 _MOST_DIFFERENCES: Final = 6
 """Largest number of differences between groups that are stated one by one."""
@@ -43,7 +46,7 @@ class EstimatesTable:
     at random, and about the law that is assumed of them; () without an instructed item. labels : of
     the rows. figures : the figures to draw, of the selected product. scale_said, scale_rows :
     sentences about the mean and the median, and the rows of the scale. warned : rows of the figures, if
-    they are no shares. language : of labels.
+    they are no shares. words : the language.
     """
 
     name: str
@@ -55,6 +58,7 @@ class EstimatesTable:
     product: Mapping[str, float] | None
     intervals: Mapping[str, tuple[float, float]]
     sentences: Sentences
+    words: Words
     wanted: Sequence[Mapping[str, Any]] = ()
     random_answers: Sequence[str] = ()
     labels: Sequence[str] = ()
@@ -62,16 +66,13 @@ class EstimatesTable:
     scale_said: Sequence[str] = ()
     scale_rows: Sequence[Mapping[str, Any]] = ()
     warned: Sequence[Mapping[str, Any]] = ()
-    language: str = ""
 
     @property
     def limits(self) -> Sequence[str]:
         """Return how far the figures can be trusted."""
         # What is said of shares is not true of other figures of the question.
         return (
-            tuple(flag_sentences(self.warned, self.language))
-            if self.warned
-            else self.sentences.limits
+            tuple(flag_sentences(self.warned, self.words)) if self.warned else self.sentences.limits
         )
 
     @property
@@ -119,10 +120,11 @@ class Section:
         return [(one, one.questions[name]) for one in self.documents if name in one.questions]
 
     @property
-    def versions(self) -> str:
-        """The numbers of these versions in words."""
-        numbers = [str(document.version) for document in self.documents]
-        return f"version{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+    def with_versions(self) -> str:
+        """The text with the numbers of these versions."""
+        words, numbers = self.names.words, [str(document.version) for document in self.documents]
+        listed = words.listed(numbers)
+        return words.say("in_versions", question=self.text, versions=listed, n=len(numbers))
 
     @property
     def possible(self) -> Range | None:
@@ -149,34 +151,44 @@ class Section:
         said = [(decimal_text(score), label) for score, label in sorted(scored)]
         if len(said) < 2 or all(score == label for score, label in said):
             return ""
-        return ", ".join(f"{score} is “{label}”" for score, label in (said[0], said[-1])) + "."
+        words = self.names.words
+        ends = [
+            words.say("score_is", score=words.figure(score), answer=words.quoted(label))
+            for score, label in (said[0], said[-1])
+        ]
+        return words.say("scores", ends=words.listed(ends))
 
     @property
     def worded(self) -> list[str]:
         """What is said of versions that asked this in other words than the newest of them."""
-        of, said = self.names.of, list[str]()
+        of, words, said = self.names.of, self.names.words, list[str]()
         for found in self.found:
             # Only arms of one table have different words.
             if found["text"] != self.found[0]["text"]:
                 group = self.names.group(found["by"])
-                said.append(f"{group[:1].upper()}{group[1:]} asked: “{of(found['text'])}”")
+                said.append(self._asked_by(f"{group[:1].upper()}{group[1:]}", found["text"]))
         if not said:
             said += self._worded_in_arms()
         if not self.asked:
             return said
         (_, newest) = self.asked[-1]
         for document, question in self.asked[:-1]:
+            version = str(document.version)
             if of(question.text) != of(newest.text):
-                said.append(f"Version {document.version} asked: “{of(question.text)}”")
+                said.append(self._asked_by(words.say("version", version=version), question.text))
             labels = [of(choice.label) for choice in question.choices]
             if labels != [of(choice.label) for choice in newest.choices]:
-                listed = ", ".join(f"“{label}”" for label in labels)
-                said.append(f"In version {document.version} the answers were {listed}.")
+                listed = words.listed([words.quoted(label) for label in labels])
+                said.append(words.say("version_answers", version=version, answers=listed))
         return said
+
+    def _asked_by(self, who: str, text: Mapping[str, str]) -> str:
+        words = self.names.words
+        return words.say("asked", who=who, question=words.quoted(self.names.of(text)))
 
     def _worded_in_arms(self) -> list[str]:
         """What is said of arms that asked this in other words, where their answers are taken together."""
-        name, of = self.found[0]["id"], self.names.of
+        name, of, words = self.found[0]["id"], self.names.of, self.names.words
         if any(
             one.arms is not None and one.arms.id in (self.found[0]["by"] or {})
             for one in self.documents
@@ -187,17 +199,21 @@ class Section:
             for arm, view in document.views.items():
                 question = {**view.open_questions, **view.questions}.get(name)
                 if question is not None and of(question.text) != of(self.found[0]["text"]):
-                    said[f"Arm {arm} asked: “{of(question.text)}”"] = None
+                    text = words.quoted(of(question.text))
+                    said[words.say("arm_asked", arm=arm, question=text)] = None
         return list(said)
 
     @property
     def random_answers(self) -> list[str]:
         """What is said of people who answer at random, of several groups each with its name."""
         told = [group for group in self.groups if group.random_answers]
-        return [
-            f"{group.name}: {group.random_answers[0]}" if group.name else group.random_answers[0]
-            for group in told
-        ]
+        return [self._named(group, group.random_answers[0]) for group in told]
+
+    def _named(self, group: EstimatesTable, sentence: str) -> str:
+        """Return a sentence about a group with its name, if it has one."""
+        if not group.name:
+            return sentence
+        return self.names.words.say("named", name=group.name, sentence=sentence)
 
     def of_means(self) -> "Section":
         """Return the section with the groups' means as its figures; unchanged for a question without them.
@@ -223,8 +239,8 @@ class Section:
         """Yield how far the shares, or the figures to draw, can be trusted; of several groups each with its name."""
         known = [group for group in self.groups if group.status != "insufficient"]
         for group in known:
-            for words in group.limits if of_figures else group.sentences.limits:
-                yield f"{group.name}: {words}" if len(known) > 1 else words
+            for said in group.limits if of_figures else group.sentences.limits:
+                yield self._named(group, said) if len(known) > 1 else said
 
     @property
     def is_number(self) -> bool:
@@ -246,6 +262,7 @@ class Section:
             possible=self.possible,
             note=note,
             corner=self.corner,
+            words=self.names.words,
         )
 
     @property
@@ -263,39 +280,50 @@ def _means_of(group: EstimatesTable) -> list[Mapping[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names of questions, choices and groups by id, in the first language of the newest version.
+    """Names of questions, choices and groups by id, in one language of the newest version.
 
-    documents : the survey's versions, oldest first.
+    words : that language, and the texts around the names. documents : the survey's versions, oldest first.
     """
 
-    language: str
+    words: Words
     questions: Mapping[str, str]
     choices: Mapping[str, Sequence[str]]
     groups: Mapping[str, Mapping[str, str]]
     documents: Sequence[SurveyDocument]
 
+    @property
+    def language(self) -> str:
+        """The language of the names."""
+        return self.words.labels
+
     def of(self, texts: Mapping[str, str]) -> str:
         """Return the text in that language, or else in its first language."""
-        return texts.get(self.language) or next(iter(texts.values()))
+        return self.words.text(texts)
 
     def group(self, by: Mapping[str, str] | None) -> str:
         """Return the name of a group, or "" if there is none."""
-        return ", ".join(
-            value
-            if name in (*PERIODS, DAYS)
-            else self.groups.get(name, {}).get(value, f"{name} {value}")
-            for name, value in (by or {}).items()
-        )
+        return self.words.listed([self._value(*one) for one in (by or {}).items()])
+
+    def _value(self, name: str, value: str) -> str:
+        if name in (*PERIODS, DAYS):
+            return value
+        if name == VERSION:
+            return self.words.say("version_group", version=value)
+        return self.groups.get(name, {}).get(value, f"{name} {value}")
 
     def label(self, group: str) -> str:
         """Return the name of a group from its label in a result, such as `region=north`."""
         return self.group(dict(part.split("=", 1) for part in group.split(" ")))
 
 
-def names_of(documents: Sequence[SurveyDocument]) -> Names:
-    """Return the names of a survey. documents : its versions, oldest first."""
-    language = documents[-1].languages[0]
-    of = Names(language, {}, {}, {}, ()).of
+def names_of(documents: Sequence[SurveyDocument], words: Words | None = None) -> Names:
+    """Return the names of a survey.
+
+    documents : its versions, oldest first. words : None for English about names in the first language of the
+    newest version.
+    """
+    words = words or Words(documents[-1].languages[0])
+    of = words.text
     questions = documents[-1].questions.values()
     groups: dict[str, dict[str, str]] = {}
     for document in documents:
@@ -304,7 +332,7 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
             named = {choice.id: of(choice.label) for choice in question.choices}
             groups[question.id] = groups.get(question.id, {}) | named
     return Names(
-        language,
+        words,
         {question.id: of(question.text) for question in questions},
         {question.id: [of(choice.label) for choice in question.choices] for question in questions},
         groups,
@@ -315,7 +343,8 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
 def named_sources(answer: Mapping[str, Any], names: Names) -> list[str]:
     """Return what a result says of the sources, by their names."""
     found = answer["sources"]
-    return sources_words(found, {} if found is None else names.groups.get(found["question"], {}))
+    of_sources = {} if found is None else names.groups.get(found["question"], {})
+    return sources_words(found, of_sources, names.words)
 
 
 def sections_of(
@@ -338,7 +367,7 @@ def sections_of(
     ]
     texts = [section.text for section in sections]
     return [
-        replace(section, text=f"{section.text} ({section.versions})")
+        replace(section, text=section.with_versions)
         if texts.count(section.text) > 1 and section.documents
         else section
         for section in sections
@@ -459,8 +488,8 @@ def _group(
         intervals={}
         if asked.product == "unbiased"
         else question[f"{asked.product}_interval"] or {},
-        sentences=sentences_of(question, level, names.language, asked.request.percent).after(
-            scale_sentences(scale)
+        sentences=sentences_of(question, level, names.words, asked.request.percent).after(
+            scale_sentences(scale, names.words)
         )
         if has_result
         else Sentences((), ()),
@@ -470,10 +499,10 @@ def _group(
         figures=[
             Estimate.from_json(row, names.language, ()) for row in wanted or _drawn(question, asked)
         ],
-        scale_said=scale_sentences(scale),
+        scale_said=scale_sentences(scale, names.words),
         scale_rows=scale,
         warned=wanted,
-        language=names.language,
+        words=names.words,
     )
 
 
@@ -485,21 +514,20 @@ def _differences(
     def of(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         return [row for row in rows if not is_mean or row["choice"] == MEAN]
 
-    rows = of([row for entry in entries for row in entry["rows"]])
-    is_over_time = asked.period is not None and asked.by is None
-    words = f"from one {asked.period} with results to the next" if is_over_time else "tested"
-    slopes: list[str] = []
-    for entry in entries:
-        if is_over_time and entry["trend"] is not None:
-            trend = entry["trend"]
-            slopes += trend_sentences(of(trend["rows"]), trend["per"], names.language)
-    short, every = (
-        group_sentences(rows, names.label, names.language, tested_words=words, most=most)
-        for most in (_MOST_DIFFERENCES, len(rows))
-    )
+    rows, words = of([row for entry in entries for row in entry["rows"]]), names.words
+    step = asked.period if asked.period is not None and asked.by is None else ""
+    trends = [entry["trend"] for entry in entries if step and entry["trend"] is not None]
+    slopes = [
+        sentence
+        for trend in trends
+        for sentence in trend_sentences(of(trend["rows"]), trend["per"], words)
+    ]
     # A rise over all periods is not denied by steps, none of which is clear by itself.
-    if any(" rises by " in words or " falls by " in words for words in slopes):
-        short = tuple(words for words in short if not words.startswith(("None of", "The one")))
+    has_trend = any(is_trend(of(trend["rows"])) for trend in trends)
+    every = group_sentences(rows, names.label, words, step=step, most=len(rows))
+    short = group_sentences(
+        rows, names.label, words, step=step, most=_MOST_DIFFERENCES, has_trend=has_trend
+    )
     return Differences((*slopes, *short), (*slopes, *every))
 
 
@@ -523,14 +551,14 @@ def _random_answers(question: Mapping[str, Any], names: Names) -> list[str]:
         return _known(question["id"], names)
     found = RandomAnswers.from_json(question["random_answers"])
     rows = [Estimate.from_json(row, names.language, ()) for row in question["rows"]]
-    said = found.sentences(rows)
+    words, said = names.words, found.sentences(rows, names.words)
     if not found.shown:
         return said
     laws = [
         f"{names.questions.get(name, name)} {_law(name, law, names)}"
         for name, law in (found.law or {}).items()
     ]
-    return [*said, f"Assumed of an answer at random: {'; '.join(laws)}."]
+    return [*said, words.say("random_law", laws="; ".join(laws))]
 
 
 def _known(question: str, names: Names) -> list[str]:
@@ -538,18 +566,25 @@ def _known(question: str, names: Names) -> list[str]:
     asked = names.documents[-1].questions.get(question)
     if asked is None or asked.anchor is None or asked.is_repeated:
         return []
-    shares = ", ".join(
-        f"“{names.of(choice.label)}” {percent(float(share))}"
-        for choice, share in zip(asked.choices, asked.anchor.shares, strict=True)
+    words = names.words
+    shares = words.listed(
+        [
+            f"{words.quoted(names.of(choice.label))} {words.figure(percent(float(share)))}"
+            for choice, share in zip(asked.choices, asked.anchor.shares, strict=True)
+        ]
     )
-    return [
-        f"It is known how all people together answer “{names.of(asked.text)}”: {shares} ({asked.anchor.source}). "
-        "How far its answers are from that shows how many people answer at random."
-    ]
+    text = words.quoted(names.of(asked.text))
+    return [words.say("known", question=text, shares=shares, source=asked.anchor.source)]
 
 
 def _law(question: str, law: Mapping[str, float], names: Names) -> str:
+    words = names.words
     if len({round(chance, 9) for chance in law.values()}) == 1:
-        return f"each of the {len(law)} choices alike"
+        return words.say("random_alike", n=len(law))
     labels = dict(zip(law, names.choices.get(question, law), strict=False))
-    return ", ".join(f"“{labels[choice]}” {percent(chance)}" for choice, chance in law.items())
+    return words.listed(
+        [
+            f"{words.quoted(labels[choice])} {words.figure(percent(chance))}"
+            for choice, chance in law.items()
+        ]
+    )

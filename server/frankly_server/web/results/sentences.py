@@ -15,45 +15,26 @@ from frankly_analyst.plots import NUMBER, percent
 from frankly_analyst.request import ANSWERED
 from frankly_analyst.request import MEAN as MEAN_OF_GROUPS
 from frankly_analyst.shown import Shown
-from frankly_design.estimate.flags import SENTENCES as OF_ESTIMATES
 from frankly_design.estimate.margins import normal_quantile, widened
 from frankly_design.estimate.scales import MEDIAN
 from frankly_protocol.questions import MEAN
 
 from frankly_server.analysis.periods import DAYS, PERIODS
+from frankly_server.web.results.words import FLAGS, WARNED, Words
 
-FLAGS: Final = OF_ESTIMATES | {
-    "pooled": "Several versions of the survey, or its arms, are combined.",
-    "versions_differ": "They differ by more than chance does in 95 of 100 surveys: look at each separately.",
-    "corrected_uncounted": "Reports with this and what tells how many answer at random are not counted: no correction.",
-    "too_few_attentive": "Too little is known of how many people answer at random: no figure is corrected for them.",
-    "random_law_unknown": "What an answer at random would be is not known here: no figure is corrected for them.",
-    "corrected_impossible": "No possible value is in the corrected interval: chance, or another law of random answers.",
-    "corrected_unbounded": "Corrected for people who answer at random, the figure could be anything.",
-    "exact_not_available": "The requested method is not available here: the interval is by kl, always valid.",
-    "unbounded": "The denominator of this ratio may be zero: its interval has no ends, so nothing is known about it.",
-    "interval_unknown": "The estimate has no interval: its error is unknown because not all shares can be estimated.",
-    "score_instead": "Ratios have no interval by the requested method: the usual approximate one is shown.",
-}
-_PEOPLE: Final = {"": ("all", "who took part"), ANSWERED: ("those", "who answered it")}
+_PEOPLE: Final = {"": "all_who", ANSWERED: "answered_who"}
 """Whose shares these are, by the request's `percent`; whoever prefers not to say has taken part."""
+_WITHIN: Final = {
+    (): "",
+    ("group",): "within_group",
+    ("period",): "within_period",
+    ("group", "period"): "within_both",
+}
 _BEYOND: Final = 1e-9  # a share counts as impossible only if it is, not by its binary error
 _DIFFER: Final = 0.05
 """Below this p-value the page says that completion differs."""
 MOST_STATED: Final = 3
 """Largest number of shares or differences that the sentences mention, unless there is one more."""
-_WARNED: Final = (
-    "outside_unit_interval",
-    "imprecise",
-    "margin_too_wide",
-    "few_informative",
-    "not_identifiable",
-    "reports_do_not_fit",
-    "unbounded",
-    "interval_unknown",
-    "score_instead",
-)
-"""Flags that are explained next to the findings; the page explains all flags below its tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +50,7 @@ class Sentences:
 
 
 def sentences_of(
-    question: Mapping[str, Any], level: float, language: str, percent: str | None = None
+    question: Mapping[str, Any], level: float, words: Words, percent: str | None = None
 ) -> Sentences:
     """Return the sentences about one question of the analysis that has enough reports.
 
@@ -79,36 +60,36 @@ def sentences_of(
     known = [row for row in question["rows"] if not _is_lost(row)]
     rows = sorted(known, key=lambda row: math.inf if row["estimate"] is None else -row["estimate"])
     if not rows:
-        return Sentences(
-            (), ("This question's shares cannot be estimated, however many answers come in.",)
-        )
+        return Sentences((), (words.say("all_lost"),))
     # One more sentence is shorter than a note that one row is left out.
     stated_rows = rows if len(rows) <= MOST_STATED + 1 else rows[:MOST_STATED]
-    population_text = _population(percent, question.get("by"))
-    share_sentences = [_share(row, language, population_text, percent) for row in stated_rows]
-    lost = [_label(row, language) for row in question["rows"] if _is_lost(row)]
+    people = _people(percent, question.get("by"), words)
+    share_sentences = [_share(row, words, people, percent) for row in stated_rows]
+    lost = [words.label(row) for row in question["rows"] if _is_lost(row)]
     findings = (
         *share_sentences,
-        *(
-            [f"However many answers come in, no share can be estimated of {', '.join(lost)}."]
-            if lost
-            else []
-        ),
-        *_ranking(question, level, language),
-        *_versions(rows[0], _combined(question)),
+        *([words.say("some_lost", answers=words.listed(lost))] if lost else []),
+        *_ranking(question, level, words),
+        *_versions(rows[0], _combined(question), words),
     )
-    return Sentences(findings, (*_limits(rows, language), *flag_sentences(rows, language)))
+    return Sentences(findings, (*_limits(rows, words), *flag_sentences(rows, words)))
 
 
-def arms_words(arms: Sequence[Mapping[str, Any]]) -> list[str]:
+def arms_words(arms: Sequence[Mapping[str, Any]], words: Words) -> list[str]:
     """Return a sentence on the sizes of the arms of each version that has arms, from the analysis."""
+    said = [_sizes(one["arms"], one["p"], words) for one in arms]
+    if len(arms) < 2:
+        return said
+    names = [words.say("version", version=str(one["version"])) for one in arms]
     return [
-        (f"Version {one['version']}: " if len(arms) > 1 else "") + _sizes(one["arms"], one["p"])
-        for one in arms
+        words.say("named", name=name, sentence=sentence)
+        for name, sentence in zip(names, said, strict=True)
     ]
 
 
-def sources_words(found: Mapping[str, Any] | None, names: Mapping[str, str]) -> list[str]:
+def sources_words(
+    found: Mapping[str, Any] | None, names: Mapping[str, str], words: Words
+) -> list[str]:
     """Return a sentence on the random answers of each source, from the analysis; [] without one.
 
     names : of the sources, by id.
@@ -116,61 +97,42 @@ def sources_words(found: Mapping[str, Any] | None, names: Mapping[str, str]) -> 
     sources = [] if found is None else found["sources"]
     if len(sources) < 2 or any(one["p"] is None for one in sources):
         return []
-    said = [f"{_named(one['source'], names)}: {_answering(one)}" for one in sources]
+    said = [_answering(one, names.get(one["source"], one["source"]), words) for one in sources]
     if not any(one["flagged"] for one in sources):
-        said.append("The test has flagged none of these sources.")
-    if found is not None and found["others"]:
-        said += [f"{_named(one, names)}: too little is known." for one in found["others"]]
-    return [
-        *said,
-        "Only people or programs that answer at random are seen like this. Forged answers that look like those of "
-        "other people are not.",
-    ]
+        said.append(words.say("sources_none"))
+    if found is not None:
+        others = (names.get(one, one) for one in found["others"])
+        said += [words.say("source_unknown", source=name) for name in others]
+    return [*said, words.say("sources_forged")]
 
 
-def _named(source: str, names: Mapping[str, str]) -> str:
-    return names.get(source, source)
-
-
-def _answering(source: Mapping[str, Any]) -> str:
-    share, low, high = source["random"], source["random_low"], source["random_high"]
-    if low >= 1:
-        about = "more seems to be wrong than if all of its people answered at random"
-    elif not 0 <= share <= 1:
-        about = (
-            f"the share of people who answer at random is estimated as {percent(share)} ({percent(low)} to "
-            f"{percent(high)}), which chance can put outside 0 to 100%"
-        )
+def _answering(source: Mapping[str, Any], name: str, words: Words) -> str:
+    share, low, high = (
+        words.figure(percent(source[one])) for one in ("random", "random_low", "random_high")
+    )
+    ends = words.say("ends", low=low, high=high)
+    if source["random_low"] >= 1:
+        about = words.say("source_all")
+    elif not 0 <= source["random"] <= 1:
+        about = words.say("source_outside", share=share, ends=ends)
     else:
-        about = f"about {percent(share)} of the people answer at random ({percent(low)} to {percent(high)})"
+        about = words.say("source_share", share=share, ends=ends)
     if not source["flagged"]:
-        return f"{about}."
-    return (
-        f"{about}, more than chance explains beside the other sources ({p_text(source['p'])}). Ask how its people "
-        "were found before you use its answers."
-    )
+        return words.say("source_fine", source=name, about=about)
+    return words.say("source_flagged", source=name, about=about, p=words.p(source["p"]))
 
 
-def _sizes(arms: Sequence[Mapping[str, Any]], p: float | None) -> str:
-    total, chances = sum(arm["n"] for arm in arms), sum(arm["chance"] for arm in arms)
-    numbers = _and([f"{arm['arm']} in {arm['n']:,}" for arm in arms])
+def _sizes(arms: Sequence[Mapping[str, Any]], p: float | None, words: Words) -> str:
     if p is None:
-        return "There are too few answers to test whether devices draw the arms as they should."
-    shares = _and([percent(arm["chance"] / chances) for arm in arms])
-    drawn = f"Of {total:,} answers, devices drew {numbers}."
-    if p >= _DIFFER:
-        return (
-            f"{drawn} This is not distinguishable from the signed shares of {shares} ({p_text(p)})."
-        )
-    return (
-        f"{drawn} This differs from the signed shares of {shares} by more than chance usually explains "
-        f"({p_text(p)}): people may leave one arm more than another, and then arms can differ although "
-        "nobody answers differently. Look for the reason before you compare them."
+        return words.say("arms_too_few")
+    chances = sum(arm["chance"] for arm in arms)
+    return words.say(
+        "arms_as_signed" if p >= _DIFFER else "arms_not_as_signed",
+        n=sum(arm["n"] for arm in arms),
+        arms=words.together([words.say("arm_count", arm=arm["arm"], n=arm["n"]) for arm in arms]),
+        shares=words.together([words.figure(percent(arm["chance"] / chances)) for arm in arms]),
+        p=words.p(p),
     )
-
-
-def _and(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def completion_words(completion: Mapping[str, Any]) -> str:
@@ -196,16 +158,18 @@ def completion_words(completion: Mapping[str, Any]) -> str:
 def group_sentences(
     comparisons: Sequence[Mapping[str, Any]],
     group_name: Callable[[str], str],
-    language: str,
+    words: Words,
     *,
-    tested_words: str = "tested",
+    step: str = "",
     most: int = MOST_STATED,
+    has_trend: bool = False,
 ) -> tuple[str, ...]:
     """Return sentences about differences between groups, from comparisons of the analysis.
 
     comparisons : rows of comparisons with simultaneous intervals. group_name : function from a
-    group's label to its name. tested_words : which differences these are. most : number of differences that are
-    stated, if there are more than one more.
+    group's label to its name. step : "day", "week" or "month" if the groups are periods, each compared with the one
+    before. most : number of differences that are stated, if there are more than one more. has_trend : True if
+    something rises or falls over all groups, which is then not denied by differences that are all unclear.
     """
     # A weighted sum of groups has no reference, and is no difference between two of them.
     pairs = _without_complements([row for row in comparisons if row["reference"]])
@@ -216,36 +180,23 @@ def group_sentences(
     clear.sort(key=lambda row: -abs(row["difference"]))
     # One more sentence is shorter than a note that one difference is left out.
     stated = clear if len(clear) <= most + 1 else clear[:most]
-    sentences = [_difference(row, group_name, language) for row in stated]
-    if tested and not clear:
-        # Not every pair is tested: of periods, only each with the one before.
-        sentences.append(
-            f"None of the {len(tested)} differences {tested_words} is distinguishable from chance."
-            if len(tested) > 1
-            else f"The one difference {tested_words} is not distinguishable from chance."
-        )
+    sentences = [_difference(row, group_name, words) for row in stated]
+    # Not every pair is tested: of periods, only each with the one before.
+    kind, steps = ("steps", {"steps": words.say(f"step_{step}")}) if step else ("differences", {})
+    if tested and not clear and not has_trend:
+        sentences.append(words.say(f"{kind}_none", n=len(tested), **steps))
     elif len(clear) > len(stated):
-        rest = len(clear) - len(stated)
-        sentences.append(f"And {rest} further differences are distinguishable from chance.")
+        sentences.append(words.say("differences_more", n=len(clear) - len(stated)))
     if clear and (others := len(tested) - len(clear)):
-        sentences.append(
-            f"The other {others} differences {tested_words} are not distinguishable from chance."
-            if others > 1
-            else f"The other difference {tested_words} is not distinguishable from chance."
-        )
+        sentences.append(words.say(f"{kind}_others", n=others, **steps))
     untested = len(pairs) - len(tested)
     if untested:
-        sentences.append(
-            f"Nothing is said of {untested}{' further' if tested else ''} "
-            f"{'differences' if untested > 1 else 'difference'}, "
-            "for want of an interval."
-        )
+        name = "differences_untested_more" if tested else "differences_untested"
+        sentences.append(words.say(name, n=untested))
     return tuple(sentences)
 
 
-def trend_sentences(
-    slopes: Sequence[Mapping[str, Any]], per: str, language: str
-) -> tuple[str, ...]:
+def trend_sentences(slopes: Sequence[Mapping[str, Any]], per: str, words: Words) -> tuple[str, ...]:
     """Return sentences about straight lines through the groups, from a trend of the analysis.
 
     slopes : its rows, whose differences are those of one `per`, such as a month.
@@ -255,64 +206,76 @@ def trend_sentences(
     clear = [row for row in tested if _is_clear(row)]
     clear.sort(key=lambda row: -abs(row["difference"]))
     if tested and not clear:
-        return ("No rise or fall along a straight line is distinguishable from chance.",)
-    return tuple(_slope(row, per, language) for row in clear[: MOST_STATED + 1])
+        return (words.say("slopes_none"),)
+    return tuple(_slope(row, per, words) for row in clear[: MOST_STATED + 1])
 
 
-def _slope(row: Mapping[str, Any], per: str, language: str) -> str:
-    what = f"The {row['choice']}" if row["unit"] == NUMBER else _label(row, language)
-    moves = f"{what} {'rises' if row['difference'] > 0 else 'falls'}"
-    if row["low_all"] is None:
-        return f"{moves} along a straight line ({p_text(row['p_holm'])}, adjusted for all tests of the question)."
-    low, high = sorted((abs(row["low_all"]), abs(row["high_all"])))
-    by = Shown.of(low, low, high, NUMBER).ends if row["unit"] == NUMBER else _points(low, high)
-    return f"{moves} by {by} a {per}, along a straight line."
-
-
-def association_sentence(test: Mapping[str, Any] | None) -> str:
-    """Return whether two questions' answers depend on each other, from the test of the analysis."""
-    if test is None or test["p"] is None:
-        return "Whether the answers to the two questions depend on each other cannot be tested."
-    if test["p"] >= _DIFFER:
-        return (
-            "A relation between the answers to the two questions is not distinguishable from chance "
-            f"({p_text(test['p'])})."
-        )
-    return (
-        "The answers to the two questions are related: if they were not, chance would make differences as large as "
-        f"these in fewer than 5 of 100 surveys ({p_text(test['p'])})."
+def is_trend(slopes: Sequence[Mapping[str, Any]]) -> bool:
+    """Return True if `trend_sentences` say by how much something rises or falls."""
+    return any(
+        row["low_all"] is not None and _is_clear(row) for row in _without_complements(slopes)
     )
 
 
-def scale_sentences(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _slope(row: Mapping[str, Any], per: str, words: Words) -> str:
+    what, moves = _what(row, words), "rises" if row["difference"] > 0 else "falls"
+    if row["low_all"] is None:
+        return words.say(f"{moves}_p", what=what, p=words.p(row["p_holm"]))
+    low, high = sorted((abs(row["low_all"]), abs(row["high_all"])))
+    return words.say(f"{moves}_{per}", what=what, by=_by(row, low, high, words))
+
+
+def _what(row: Mapping[str, Any], words: Words) -> str:
+    """Return the figure that differs."""
+    if row["unit"] != NUMBER:
+        return words.label(row)
+    name: str = row["choice"]
+    return words.say("the_mean") if name == MEAN else words.say("the_figure", name=name)
+
+
+def _by(row: Mapping[str, Any], low: float, high: float, words: Words) -> str:
+    """Return the ends of a difference without its sign."""
+    if row["unit"] == NUMBER:
+        return Shown.of(low, low, high, NUMBER).said_in(words).ends
+    return _points(low, high, words)
+
+
+def association_sentence(test: Mapping[str, Any] | None, words: Words) -> str:
+    """Return whether two questions' answers depend on each other, from the test of the analysis."""
+    if test is None or test["p"] is None:
+        return words.say("related_unknown")
+    return words.say("related_unclear" if test["p"] >= _DIFFER else "related", p=words.p(test["p"]))
+
+
+def scale_sentences(rows: Sequence[Mapping[str, Any]], words: Words) -> tuple[str, ...]:
     """Return sentences about the mean and the median from the rows of a question's scale."""
     named = {row["choice"]: row for row in rows}
     mean, median, sentences = named.get(MEAN), named.get(MEDIAN), []
     if mean is not None and None not in (mean["estimate"], mean["low"]):
-        shown = Shown.of(mean["estimate"], mean["low"], mean["high"], NUMBER)
-        sentences.append(f"Mean of the answers with a score: {shown.text} ({shown.ends}).")
+        shown = Shown.of(mean["estimate"], mean["low"], mean["high"], NUMBER).said_in(words)
+        sentences.append(words.say("mean_is", figure=shown.text, ends=shown.ends))
     if median is not None and median["estimate"] is not None:
-        shown = Shown.exact(median["estimate"], median["low"], median["high"])
-        what = "Median of the answers with a score:" if mean else "The median's range begins at"
-        sentences.append(f"{what} {shown.text} ({shown.ends}).")
+        shown = Shown.exact(median["estimate"], median["low"], median["high"]).said_in(words)
+        name = "median_is" if mean else "median_begins"
+        sentences.append(words.say(name, figure=shown.text, ends=shown.ends))
     return tuple(sentences)
 
 
-def interval_words(low: float, high: float) -> str:
+def interval_words(low: float, high: float, words: Words) -> str:
     """Return a share's interval in words, with its ends rounded outwards."""
     if low <= 0 and high >= 1:
-        return "anything from none to all (nothing can be said)"
+        return words.say("anything")
     low, high = (min(1.0, max(0.0, end)) for end in (low, high))
-    shown = Shown.of(low, low, high)
+    shown = Shown.of(low, low, high).said_in(words)
     if low <= 0:
-        return f"at most {shown.high_text}"
+        return words.say("at_most", high=shown.high_text)
     if high >= 1:
-        return f"at least {shown.low_text}"
-    return f"between {shown.low_text} and {shown.high_text}"
+        return words.say("at_least", low=shown.low_text)
+    return words.say("between", low=shown.low_text, high=shown.high_text)
 
 
 def flag_words(flag: str) -> str:
-    """Return the explanation of a flag."""
+    """Return the explanation of a flag in English."""
     return FLAGS.get(flag, f"{flag.replace('_', ' ').capitalize()}.")
 
 
@@ -324,56 +287,46 @@ def _is_lost(row: Mapping[str, Any]) -> bool:
     return row["estimate"] is None and "not_identifiable" in flags and "unbounded" not in flags
 
 
-def _population(percent: str | None, by: Mapping[str, str] | None) -> str:
+def _people(percent: str | None, by: Mapping[str, str] | None, words: Words) -> str:
     """Return the people whose shares these are. by : the group and the period, None for everybody."""
-    quantity, who = _PEOPLE.get(percent or "", ("those", "with the answer after the bar"))
     kinds = {"period" if name in (*PERIODS, DAYS) else "group" for name in by or {}}
-    within = f" in this {' and '.join(sorted(kinds))}" if kinds else ""
-    return f"{quantity}{within} {who}"
+    within = _WITHIN[tuple(sorted(kinds))]
+    return words.say(
+        _PEOPLE.get(percent or "", "bar_who"), within=words.say(within) if within else ""
+    )
 
 
-def _share(row: Mapping[str, Any], language: str, population_text: str, percent: str | None) -> str:
-    label = _label(row, language)
+def _share(row: Mapping[str, Any], words: Words, people: str, percent: str | None) -> str:
+    answer = words.label(row)
     if "interval_unknown" in row["flags"]:
-        return f"{label}: there is an estimate, but how far it may be off is unknown."
+        return words.say("share_unknown", answer=answer)
     if row["low"] is None:
-        nobody = "answered it" if percent == ANSWERED else "has the answer after the bar"
-        return f"{label}: nothing can be said, as perhaps nobody {nobody}."
+        who = "answered" if percent == ANSWERED else "bar"
+        return words.say(f"share_nobody_{who}", answer=answer)
     if row["low"] > 1 + _BEYOND or row["high"] < -_BEYOND:
         nearest = "all" if row["low"] > 1 else "none"
-        return f"{label}: the interval lies beyond what is possible; read it as {nearest}."
-    return f"{label}: {interval_words(row['low'], row['high'])} of {population_text}."
+        return words.say(f"share_beyond_{nearest}", answer=answer)
+    interval = interval_words(row["low"], row["high"], words)
+    return words.say("share", answer=answer, interval=interval, people=people)
 
 
-def _combined(question: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what the question's figures combine, and one of it."""
+def _combined(question: Mapping[str, Any]) -> str:
+    """Return what the question's figures combine."""
     if not question.get("arms"):
-        return "versions", "each version"
-    if len(question["documents"]) == 1:
-        return "arms", "each arm"
-    return "versions and arms", "each of them"
+        return "versions"
+    return "arms" if len(question["documents"]) == 1 else "both"
 
 
-def _versions(row: Mapping[str, Any], combined: tuple[str, str]) -> Iterator[str]:
+def _versions(row: Mapping[str, Any], combined: str, words: Words) -> Iterator[str]:
     """Yield a sentence on the test for differences between the combined versions or arms."""
-    what, each = combined
     p = row["versions_p"]
-    if p is None:
-        return
-    if "versions_differ" in row["flags"]:
-        yield (
-            f"The {what} of the survey differ by more than chance usually explains ({p_text(p)}). These "
-            f"figures are of all {what} together; look at {each} separately."
-        )
-    else:
+    if p is not None:
         # One test of all versions: two of them may still differ by more than a test of these two allows.
-        yield (
-            f"Taken together, the differences between the {what} of the survey are not distinguishable "
-            f"from noise ({p_text(p)})."
-        )
+        found = "differ" if "versions_differ" in row["flags"] else "alike"
+        yield words.say(f"{combined}_{found}", p=words.p(p))
 
 
-def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterator[str]:
+def _ranking(question: Mapping[str, Any], level: float, words: Words) -> Iterator[str]:
     """Yield the most common answer, or the answers that are too close for a ranking."""
     covariance, rows = question["covariance"], question["rows"]
     # Without some share or its error, the most common answer is not known.
@@ -389,17 +342,18 @@ def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterat
             unclear.append(index)
         elif gap is None and not unclear:
             gap = (*ends, index)
-    best = _label(rows[top], language)
+    best = words.label(rows[top])
     if not unclear and gap is not None:
-        yield f"{best} is the most common answer: {_points(*gap[:2])} ahead of {_label(rows[gap[2]], language)}."
+        points = _points(*gap[:2], words)
+        yield words.say("most_common", answer=best, points=points, next=words.label(rows[gap[2]]))
     elif len(unclear) == len(rows) - 1 and len(rows) > 2:
         # Of the others, one may be ahead of another by more than the noise.
-        yield f"Which answer is the most common is unclear: the lead of {best} over each other is within the noise."
+        yield words.say("common_unclear", answer=best)
     else:
-        names = [best, *(_label(rows[i], language) for i in unclear[:MOST_STATED])]
-        suffix = " and others" if len(unclear) > MOST_STATED else ""
-        more = "more" if len(unclear) == 1 else "most"
-        yield f"Which of {', '.join(names[:-1])} and {names[-1]}{suffix} is {more} common is unclear."
+        names = [best, *(words.label(rows[i]) for i in unclear[:MOST_STATED])]
+        name = "more_unclear" if len(unclear) == 1 else "most_unclear"
+        others = "_others" if len(unclear) > MOST_STATED else ""
+        yield words.say(f"{name}{others}", answers=words.together(names))
 
 
 def _ahead(
@@ -436,7 +390,7 @@ def _ahead(
     return gap - max(down, normal), gap + max(up, normal)
 
 
-def _limits(rows: Sequence[Mapping[str, Any]], language: str) -> Iterator[str]:
+def _limits(rows: Sequence[Mapping[str, Any]], words: Words) -> Iterator[str]:
     # The cost differs between the rows: it is nearly all of the precision for an answer that hardly
     # anybody gives. So the sentence names its row.
     largest = max(
@@ -446,41 +400,31 @@ def _limits(rows: Sequence[Mapping[str, Any]], language: str) -> Iterator[str]:
     )
     if largest is not None:
         cost = largest["privacy_cost"]
-        lost = "more than 99%" if cost > 0.99 else f"{round(100 * cost)}%"
-        yield (
-            f"For {_label(largest, language)}, privacy costs as much precision as losing {lost} "
-            "of the answers would."
-        )
+        lost = words.figure(f"{min(99, round(100 * cost))}%")
+        if cost > 0.99:
+            lost = words.say("more_than", share=lost)
+        yield words.say("privacy_cost", answer=words.label(largest), lost=lost)
     shifts = [
         max(row["poisoning_up"], row["poisoning_down"])
         for row in rows
         if row["poisoning_up"] is not None
     ]
     if shifts:
-        yield (
-            "If one report in a hundred were fake, a share could be off by up to "
-            f"{_up(100 * max(shifts))} points."
-        )
+        yield words.say("fake", points=words.figure(_up(100 * max(shifts))))
 
 
-def flag_sentences(rows: Sequence[Mapping[str, Any]], language: str) -> Iterator[str]:
+def flag_sentences(rows: Sequence[Mapping[str, Any]], words: Words) -> Iterator[str]:
     """Yield the warnings about figures that are shown beside them."""
-    for flag in _WARNED:
-        flagged = [_label(row, language) for row in rows if flag in row["flags"]]
-        words = flag_words(flag)
+    for flag in WARNED:
+        flagged = [words.label(row) for row in rows if flag in row["flags"]]
+        sentence = words.say(f"flag_{flag}")
         if len(flagged) == len(rows):
-            yield words
+            yield sentence
         elif flagged:
             # A warning on one answer must not be read as one on the others.
-            yield f"{', '.join(flagged)}: {words[0].lower()}{words[1:]}"
-
-
-def _label(row: Mapping[str, Any], language: str) -> str:
-    return _quoted(row["label"].get(language) or next(iter(row["label"].values())))
-
-
-def _quoted(text: str) -> str:
-    return f"“{text}”"
+            if words.language == "en":
+                sentence = f"{sentence[0].lower()}{sentence[1:]}"
+            yield words.say("named", name=words.listed(flagged), sentence=sentence)
 
 
 def _without_complements(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -506,45 +450,37 @@ def _is_clear(row: Mapping[str, Any]) -> bool:
     return bool(row["p_holm"] < _DIFFER and row["difference"])
 
 
-def _difference(row: Mapping[str, Any], group_name: Callable[[str], str], language: str) -> str:
+def _difference(row: Mapping[str, Any], group_name: Callable[[str], str], words: Words) -> str:
     """Return the sentence about a difference whose simultaneous interval excludes 0."""
-    low, high = row["low_all"], row["high_all"]
     higher, lower = (
         # The mean of the groups is no group, so it has no name.
-        "all groups together" if name == MEAN_OF_GROUPS else _quoted(group_name(name))
+        words.say("all_groups") if name == MEAN_OF_GROUPS else words.quoted(group_name(name))
         for name in (row["by"], row["reference"])
     )
     if row["difference"] < 0:
         higher, lower = lower, higher
-    what = (
-        f"The {row['choice']} is higher"
-        if row["unit"] == NUMBER
-        else f"{_label(row, language)} is more common"
-    )
-    if low is None:
-        return f"{what} in {higher} than in {lower} ({p_text(row['p_holm'])}, adjusted for all tests of the question)."
-    if high < 0:
-        low, high = -high, -low
-    if row["unit"] == NUMBER:
-        return f"{what} in {higher} than in {lower}, by {Shown.of(low, low, high, NUMBER).ends}."
-    return f"{what} in {higher} than in {lower}, by {_points(low, high)}."
+    kind = "higher" if row["unit"] == NUMBER else "common"
+    named = {"what": _what(row, words), "higher": higher, "lower": lower}
+    if row["low_all"] is None:
+        return words.say(f"{kind}_p", **named, p=words.p(row["p_holm"]))
+    low, high = sorted((abs(row["low_all"]), abs(row["high_all"])))
+    return words.say(f"{kind}_by", **named, by=_by(row, low, high, words))
 
 
-def _points(low: float, high: float) -> str:
+def _points(low: float, high: float, words: Words) -> str:
     if low >= 1:
-        return "100 percentage points"
+        return words.say("points", high="100")
     shown = Shown.of(low, low, high, possible=(-1.0, 1.0))
-    ends = dict.fromkeys(text.removesuffix("%") for text in (shown.low_text, shown.high_text))
-    if float(next(iter(ends))) == 0:
+    low_text, high_text = (text.removesuffix("%") for text in (shown.low_text, shown.high_text))
+    if float(low_text) == 0:
         # A difference is not said to be perhaps none: its lower end has a digit that is not zero, if two decimals do.
         digits = next((d for d in (1, 2) if math.floor(low * 10 ** (d + 2) + _BEYOND)), None)
-        high_text = list(ends)[-1]
         if digits is None:
-            return f"at most {high_text} percentage points"
-        ends = dict.fromkeys(
-            [f"{math.floor(low * 10 ** (digits + 2) + _BEYOND) / 10**digits:.{digits}f}", high_text]
-        )
-    return f"{' to '.join(ends)} percentage points"
+            return words.say("points_at_most", high=words.figure(high_text))
+        low_text = f"{math.floor(low * 10 ** (digits + 2) + _BEYOND) / 10**digits:.{digits}f}"
+    if low_text == high_text:
+        return words.say("points", high=words.figure(high_text))
+    return words.say("points_ends", low=words.figure(low_text), high=words.figure(high_text))
 
 
 def _up(points: float) -> str:

@@ -93,17 +93,18 @@ def views_of(
     """Return what the page can show, in groups: (heading, [(value, words)])."""
     texts = {one.id: names.of(one.text) for document in documents for one in document.strata}
     strata = dict.fromkeys(name for document in documents for name in groupings_of(document))
-    groups = [(f"by:{name}", texts.get(name, "Arm of the survey")) for name in strata]
+    say = names.words.say
+    groups = [(f"by:{name}", texts.get(name, say("view_arm"))) for name in strata]
     if len(documents) > 1:
-        groups.append((f"by:{VERSION}", "Version of the survey"))
+        groups.append((f"by:{VERSION}", say("view_version")))
     pairs = [
-        (f"pair:{a},{b}", " with ".join(_short(names.questions[one]) for one in (a, b)))
+        (f"pair:{a},{b}", say("view_pair", first=_named(a, names), second=_named(b, names)))
         for a, b in comparable_pairs(documents[-1])
     ]
     lists = [
-        ("Compare groups", groups),
-        ("Over time", [(f"per:{name}", f"By {name} of release") for name in PERIODS]),
-        ("Two questions together", pairs[:_MOST_PAIRS]),
+        (say("views_groups"), groups),
+        (say("views_time"), [(f"per:{name}", say(f"view_{name}")) for name in PERIODS]),
+        (say("views_pairs"), pairs[:_MOST_PAIRS]),
     ]
     return [(heading, entries) for heading, entries in lists if entries]
 
@@ -115,5 +116,6 @@ def groupings_of(document: SurveyDocument) -> list[str]:
     return [*arms, *(name for name in found if name not in arms)]
 
 
-def _short(text: str) -> str:
+def _named(question: str, names: Names) -> str:
+    text = names.questions[question]
     return text if len(text) <= _MOST_OF_NAME else f"{text[: _MOST_OF_NAME - 1].rstrip()}…"

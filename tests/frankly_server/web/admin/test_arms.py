@@ -11,6 +11,7 @@ import pytest
 from frankly_protocol.arms import BITS
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.web.results.sentences import arms_words
+from frankly_server.web.results.words import Words
 
 from tests.contract.test_arms import FILE
 from tests.frankly_server.web.admin.office import Office, send, token
@@ -169,6 +170,6 @@ def test_the_sentence_on_sizes(
 ) -> None:
     assert sum(chance for _, _, chance in arms) == 1 << BITS
     sizes = [dict(zip(("arm", "n", "chance"), one, strict=True)) for one in arms]
-    assert arms_words([{"version": 2, "arms": sizes, "p": p}]) == [words]
+    assert arms_words([{"version": 2, "arms": sizes, "p": p}], Words("en")) == [words]
     both = [{"version": v, "arms": sizes, "p": p} for v in (1, 2)]
-    assert arms_words(both) == [f"Version {v}: {words}" for v in (1, 2)]
+    assert arms_words(both, Words("en")) == [f"Version {v}: {words}" for v in (1, 2)]

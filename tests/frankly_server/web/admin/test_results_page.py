@@ -16,6 +16,7 @@ from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.summary import read_texts
 from frankly_server.web.results import page as results
 from frankly_server.web.results.denial import denial_sentences
+from frankly_server.web.results.words import Words
 
 from tests.frankly_server.web.admin.office import Office, make_office, send, without_terms
 from tests.frankly_server.web.site import SURVEY
@@ -224,7 +225,7 @@ def test_the_slider_adds_what_denial_changes(answered: Office, analyst: FlaskCli
     for card, one in zip(sections(page), questions, strict=True):
         assert "If up to 35% of those whom an answer concerns deny it" in card
         rows = [Estimate.from_json(row, "en", ()) for row in one["rows"]]
-        assert denied_lines(card) == list(denial_sentences(rows))
+        assert denied_lines(card) == list(denial_sentences(rows, Words("en")))
         assert len(rows) == len(denied_lines(card))
         # The figures themselves stay as they are.
         assert shown_rows(card) == shown_rows(sections(usual)[sections(page).index(card)])

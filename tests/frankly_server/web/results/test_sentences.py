@@ -15,7 +15,9 @@ from frankly_server.web.results.sentences import (
     scale_sentences,
     sentences_of,
 )
+from frankly_server.web.results.words import Words
 
+EN = Words("en")
 Z = NormalDist().inv_cdf(0.975)
 
 
@@ -40,7 +42,7 @@ def question(values: dict[str, float], se: float, **changes: Any) -> dict[str, A
 def test_an_interval_in_words_contains_the_interval(seed: int) -> None:
     draw = random.Random(seed)
     low, high = sorted(draw.uniform(-0.2, 1.2) for _ in range(2))
-    sentence = interval_words(low, high)
+    sentence = interval_words(low, high, EN)
     numbers = [float(number) / 100 for number in re.findall(r"(-?[\d.]+)%", sentence)]
     stated_low = numbers[0] if sentence.startswith(("between", "at least")) else 0.0
     stated_high = numbers[-1] if sentence.startswith(("between", "at most")) else 1.0
@@ -76,7 +78,7 @@ RANKED: dict[str, tuple[dict[str, float], float, str]] = {
 @pytest.mark.parametrize("name", RANKED)
 def test_the_most_common_answer_is_named_only_where_it_is_clear(name: str) -> None:
     values, se, winner_text = RANKED[name]
-    assert winner_text in " ".join(sentences_of(question(values, se), 0.95, "en").findings)
+    assert winner_text in " ".join(sentences_of(question(values, se), 0.95, EN).findings)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -84,7 +86,7 @@ def test_a_lead_is_stated_exactly_where_all_comparisons_hold_together(seed: int)
     draw = random.Random(seed)
     values = {name: draw.random() for name in "abcd"}
     se = draw.choice([0.01, 0.05, 0.1])
-    findings = " ".join(sentences_of(question(values, se), 0.95, "en").findings)
+    findings = " ".join(sentences_of(question(values, se), 0.95, EN).findings)
     first, *other_values = sorted(values.values(), reverse=True)
     reach = z(0.95, 6) * se * 2**0.5
     assert ("is the most common answer" in findings) == all(
@@ -101,7 +103,7 @@ def compared(choice: str, difference: float, half: float) -> dict[str, Any]:
 @pytest.mark.parametrize("apart", [-0.4, -0.05, 0.05, 0.4])
 def test_groups_differ_only_beyond_the_error_of_all_comparisons(apart: float) -> None:
     rows = [compared("no", -apart, 0.1), compared("yes", apart, 0.1)]
-    (sentence,) = group_sentences(rows, {"r=n": "North", "r=s": "South"}.__getitem__, "en")
+    (sentence,) = group_sentences(rows, {"r=n": "North", "r=s": "South"}.__getitem__, EN)
     if abs(apart) < 0.1:
         assert sentence == "The one difference tested is not distinguishable from chance."
     else:
@@ -112,7 +114,7 @@ def test_groups_differ_only_beyond_the_error_of_all_comparisons(apart: float) ->
 
 def test_differences_without_simultaneous_intervals_are_not_reported() -> None:
     row = compared("yes", 0.4, 0.1) | {"low_all": None, "high_all": None}
-    assert group_sentences([row], str, "en") == (
+    assert group_sentences([row], str, EN) == (
         "Nothing is said of 1 difference, for want of an interval.",
     )
 
@@ -120,7 +122,7 @@ def test_differences_without_simultaneous_intervals_are_not_reported() -> None:
 def test_a_difference_without_an_interval_is_not_called_indistinguishable() -> None:
     unknown = compared("often", 0.4, 0.1) | {"low_all": None, "high_all": None}
     rows = [compared("no", -0.05, 0.1), compared("yes", 0.02, 0.1), unknown]
-    assert group_sentences(rows, str, "en") == (
+    assert group_sentences(rows, str, EN) == (
         "None of the 2 differences tested is distinguishable from chance.",
         "Nothing is said of 1 further difference, for want of an interval.",
     )
@@ -133,16 +135,16 @@ def test_differences_that_are_not_stated_are_counted() -> None:
         for group in "abc"
         for choice, difference in (("no", 0.3), ("yes", -0.1))
     ]
-    *stated, rest = group_sentences(rows, str, "en")
+    *stated, rest = group_sentences(rows, str, EN)
     assert len(stated) == 3
     assert rest == "And 3 further differences are distinguishable from chance."
-    assert len(group_sentences(rows[:4], str, "en")) == 4
+    assert len(group_sentences(rows[:4], str, EN)) == 4
 
 
 def test_the_mean_of_the_groups_has_no_name_and_a_weighted_sum_no_sentence() -> None:
     mean = compared("yes", 0.4, 0.1) | {"reference": "mean"}
     total = compared("yes", 0.4, 0.1) | {"by": "+1 × n -1 × s", "reference": ""}
-    assert group_sentences([mean, total], {"r=n": "North"}.__getitem__, "en") == (
+    assert group_sentences([mean, total], {"r=n": "North"}.__getitem__, EN) == (
         "“yes” is more common in “North” than in all groups together, by 30 to 50 percentage points.",
     )
 
@@ -154,22 +156,24 @@ def test_shares_of_a_group_or_a_period_are_not_those_of_all() -> None:
         ({"week": "2026-W01"}, "all in this period who took part"),
         ({"region": "north", "month": "2026-05"}, "all in this group and period who took part"),
     ):
-        words = sentences_of(question({"yes": 0.5}, 0.05, by=by), 0.95, "en").findings[0]
+        words = sentences_of(question({"yes": 0.5}, 0.05, by=by), 0.95, EN).findings[0]
         assert words == f"“yes”: between 40% and 60% of {people}."
 
 
 def test_a_median_is_one_of_the_numbers_of_the_scale() -> None:
     one = {"choice": "median", "estimate": 12345.5, "low": 1000.0, "high": 125000.0}
-    assert scale_sentences([one]) == ("The median's range begins at 12345.5 (1000 to 125000).",)
+    assert scale_sentences([one], EN) == ("The median's range begins at 12345.5 (1000 to 125000).",)
     mean = {"choice": "mean", "estimate": 2.2, "low": 1.94, "high": 2.46}
-    assert scale_sentences([mean])[0] == "Mean of the answers with a score: 2.20 (1.94 to 2.46)."
+    assert (
+        scale_sentences([mean], EN)[0] == "Mean of the answers with a score: 2.20 (1.94 to 2.46)."
+    )
 
 
 def test_limits_state_costs_of_privacy_effects_of_fakes_and_errors_once() -> None:
     question_result = question({"rare": -0.02, "no": 0.72, "yes": 0.3}, 0.02)
     for row_fields, cost in zip(question_result["rows"], (0.999, 0.5, 0.7), strict=True):
         row_fields |= {"flags": ["pooled", "imprecise", "a_new_flag"], "privacy_cost": cost}
-    limits = sentences_of(question_result, 0.95, "en").limits
+    limits = sentences_of(question_result, 0.95, EN).limits
     # The cost of an answer that nobody gives is nearly everything, and says nothing of the others.
     assert limits[0] == (
         "For “no”, privacy costs as much precision as losing 50% of the answers would."
@@ -181,7 +185,7 @@ def test_limits_state_costs_of_privacy_effects_of_fakes_and_errors_once() -> Non
 
 def test_an_impossible_estimate_is_read_as_the_nearest_possible() -> None:
     low = {"rows": [row("yes", -0.3, 0.1), row("no", 1.3, 0.1)], "covariance": None}
-    findings = " ".join(sentences_of(low, 0.95, "en").findings)
+    findings = " ".join(sentences_of(low, 0.95, EN).findings)
     assert "“yes”: the interval lies beyond what is possible; read it as none." in findings
     assert "read it as all" in findings
 
@@ -193,7 +197,7 @@ def test_different_versions_are_reported(p: float, p_text: str) -> None:
         row_fields | {"versions_p": p, "flags": ["pooled", "versions_differ"]}
         for row_fields in question_result["rows"]
     ]
-    last_finding = sentences_of(question_result, 0.95, "en").findings[-1]
+    last_finding = sentences_of(question_result, 0.95, EN).findings[-1]
     assert last_finding.startswith(
         f"The versions of the survey differ by more than chance usually explains {p_text}"
     )
@@ -210,18 +214,18 @@ def test_indistinguishable_versions_are_not_called_equal() -> None:
         "Taken together, the differences between the versions of the survey are not distinguishable from "
         "noise (p = 0.410)."
     )
-    assert sentences_of(question_result, 0.95, "en").findings[-1] == expected
+    assert sentences_of(question_result, 0.95, EN).findings[-1] == expected
 
 
 def test_a_share_of_a_group_that_may_be_empty_has_no_number() -> None:
     rows = [row("yes | often", 3.2, 9.0, low=None, high=None), row("no | often", -2.2, 9.0)]
-    findings = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    findings = sentences_of({"rows": rows, "covariance": None}, 0.95, EN, "row").findings
     assert (
         findings[0]
         == "“yes | often”: nothing can be said, as perhaps nobody has the answer after the bar."
     )
     rows = [row("yes | often", 0.5, 0.05)]
-    findings = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    findings = sentences_of({"rows": rows, "covariance": None}, 0.95, EN, "row").findings
     assert findings == (
         "“yes | often”: between 40% and 60% of those with the answer after the bar.",
     )
@@ -242,7 +246,7 @@ def test_estimates_without_a_number_or_an_error_are_described() -> None:
         "flags": ["interval_unknown"],
     }
     sentences = sentences_of(
-        {"rows": [nothing, unknown, row("b", 0.5, 0.05)], "covariance": None}, 0.95, "en", "row"
+        {"rows": [nothing, unknown, row("b", 0.5, 0.05)], "covariance": None}, 0.95, EN, "row"
     )
     assert sentences.findings[1:] == (
         "“a”: there is an estimate, but how far it may be off is unknown.",
@@ -255,29 +259,32 @@ def test_a_ratio_without_a_denominator_is_not_lost_for_ever() -> None:
     """The question has other figures that cannot be estimated, so all its rows have that flag."""
     numbers = {"estimate": None, "low": None, "high": None}
     ratio = row("yes | often", 0, 0, flags=["not_identifiable", "unbounded"]) | numbers
-    findings = sentences_of({"rows": [ratio], "covariance": None}, 0.95, "en", "row").findings
+    findings = sentences_of({"rows": [ratio], "covariance": None}, 0.95, EN, "row").findings
     assert findings == (
         "“yes | often”: nothing can be said, as perhaps nobody has the answer after the bar.",
     )
 
 
 def test_the_largest_effect_of_fakes_is_rounded_up() -> None:
-    limits = sentences_of(question({"no": 0.7, "yes": 0.3}, 0.02), 0.95, "en").limits
+    limits = sentences_of(question({"no": 0.7, "yes": 0.3}, 0.02), 0.95, EN).limits
     assert "up to 2.0 points" in limits[1]
     rows = [row("no", 0.7, 0.02, poisoning_up=0.02001)]
     assert (
-        "up to 2.1 points" in sentences_of({"rows": rows, "covariance": None}, 0.95, "en").limits[1]
+        "up to 2.1 points" in sentences_of({"rows": rows, "covariance": None}, 0.95, EN).limits[1]
     )
 
 
 def test_shares_that_are_not_identifiable_are_reported() -> None:
-    sentences = sentences_of({"rows": [], "covariance": None}, 0.95, "en")
+    sentences = sentences_of({"rows": [], "covariance": None}, 0.95, EN)
     assert sentences.findings == ()
     assert "cannot be estimated, however many answers come in" in sentences.limits[0]
 
 
 def test_a_missing_translation_falls_back_to_another_language() -> None:
-    assert "“yes”" in sentences_of(question({"yes": 0.2, "no": 0.8}, 0.01), 0.95, "fr").findings[1]
+    assert (
+        "“yes”"
+        in sentences_of(question({"yes": 0.2, "no": 0.8}, 0.01), 0.95, Words("fr")).findings[1]
+    )
 
 
 def wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
@@ -315,7 +322,7 @@ def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
         row("no", -0.0187, 0.0, low=-0.0187, high=0.0197),
     ]
     findings = sentences_of(
-        {"rows": rows, "covariance": [[0.0, 0.0], [0.0, 0.0]]}, 0.95, "en"
+        {"rows": rows, "covariance": [[0.0, 0.0], [0.0, 0.0]]}, 0.95, EN
     ).findings
     assert (
         findings[-1]

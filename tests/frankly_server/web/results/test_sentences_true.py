@@ -26,6 +26,7 @@ from frankly_server.web.results.sentences import (
     sentences_of,
     trend_sentences,
 )
+from frankly_server.web.results.words import Words
 
 from tests.frankly_server.analysis.samples import (
     LIP,
@@ -39,6 +40,7 @@ from tests.frankly_server.analysis.samples import (
 from tests.frankly_server.analysis.test_completion import ALL, DRAWN, completions, of_people
 
 Row = Mapping[str, Any]
+EN: Final = Words("en")
 TINY: Final = 1e-9
 PERIODS: Final = {"day", "days", "week", "month"}
 WARNED: Final = {
@@ -360,7 +362,7 @@ def is_p(text: str, p: float) -> bool:
 def check(found: Row, level: float, language: str = "en", percent: str | None = None) -> list[str]:
     """Read all sentences about a question; return their kinds."""
     reader = Reader(found, level, language, percent)
-    words = sentences_of(found, level, language, percent)
+    words = sentences_of(found, level, Words(language), percent)
     reader.read_all(words.findings, words.limits)
     return [kind for kind, _ in reader.said]
 
@@ -559,7 +561,7 @@ def is_by_p(row: Row, sentence: str, names: Callable[[str], str]) -> bool:
 
 def check_groups(rows: Sequence[Row], names: Callable[[str], str]) -> list[str]:
     """Read the sentences about differences between groups; return their kinds."""
-    sentences = list(group_sentences(rows, names, "en"))
+    sentences = list(group_sentences(rows, names, EN))
     single, tested, clear = sorted_out(rows)
     if not single:
         assert sentences == []
@@ -654,7 +656,7 @@ def test_sentences_about_invented_trends_are_true() -> None:
     )
     for _ in range(400):
         rows = [row | {"reference": ""} for row in some_comparisons(draw) if row["by"] == "r=1"]
-        sentences = trend_sentences(rows, "month", "en")
+        sentences = trend_sentences(rows, "month", EN)
         _, tested, clear = sorted_out([row | {"reference": "x"} for row in rows])
         if not clear:
             none = "No rise or fall along a straight line is distinguishable from chance."
@@ -689,9 +691,9 @@ def test_sentences_about_invented_trends_are_true() -> None:
 
 def test_a_relation_is_stated_only_where_chance_hardly_explains_it() -> None:
     untested = "Whether the answers to the two questions depend on each other cannot be tested."
-    assert [association_sentence(test) for test in (None, {"p": None})] == [untested] * 2
+    assert [association_sentence(test, EN) for test in (None, {"p": None})] == [untested] * 2
     for p in (0.0, 0.0004, 0.001, 0.0321, 0.0499, 0.05, 0.0501, 0.3, 1.0):
-        words = association_sentence({"p": p})
+        words = association_sentence({"p": p}, EN)
         match = re.search(r"\((p [<=] [\d.]+)\)\.$", words)
         assert match
         assert is_p(match[1], p)
@@ -715,7 +717,7 @@ def test_sentences_about_invented_differences_are_true() -> None:
 
 def check_scale(rows: Sequence[Row]) -> None:
     named = {row["choice"]: row for row in rows}
-    sentences = list(scale_sentences(rows))
+    sentences = list(scale_sentences(rows, EN))
     mean, median = named.get("mean"), named.get("median")
     figures = r"(−?[\d.]+) \((−?[\d.]+) to (−?[\d.]+)\)\."
     if mean is not None and mean["low"] is not None:
@@ -810,7 +812,7 @@ def is_rounded(text: str, value: float) -> bool:
 
 def check_denied(rows: Sequence[Row]) -> list[str]:
     """Read the sentences about denial; return how each of them states a share."""
-    said = list(denial_sentences([Estimate.from_json(row, "en", ("en",)) for row in rows]))
+    said = list(denial_sentences([Estimate.from_json(row, "en", ("en",)) for row in rows], EN))
     stated = [row for row in rows if row["denied_estimate"] is not None]
     kinds = []
     for sentence, row in zip(said, stated, strict=True):
@@ -884,7 +886,7 @@ def test_sentences_about_denial_in_the_analysis_are_true() -> None:
         "questions"
     ]
     rows = [Estimate.from_json(row, "en", ("en",)) for row in one["rows"]]
-    assert not any("“Mean”" in said or "“Median”" in said for said in denial_sentences(rows))
+    assert not any("“Mean”" in said or "“Median”" in said for said in denial_sentences(rows, EN))
 
 
 # Results of the analysis.

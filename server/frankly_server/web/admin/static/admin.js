@@ -42,7 +42,7 @@ for (const link of document.querySelectorAll("a[data-png]")) {
         setTimeout(() => { URL.revokeObjectURL(address); }, 10_000);
       }, "image/png");
     });
-    picture.addEventListener("error", () => { link.textContent = "The picture could not be made: use SVG"; });
+    picture.addEventListener("error", () => { link.textContent = link.dataset.failed; });
     picture.src = link.href;
   });
 }
@@ -68,8 +68,9 @@ if (slider) {
 }
 
 // A slider of a share says its value in per cent.
+const inPercent = new Intl.NumberFormat(`${document.documentElement.lang}-u-nu-latn`, { style: "percent", maximumFractionDigits: 1 });
 for (const share of document.querySelectorAll("input[data-percent]")) {
-  const say = () => { share.form.querySelector("output").value = share.ariaValueText = `${Math.round(1000 * share.value) / 10}%`; };
+  const say = () => { share.form.querySelector("output").value = share.ariaValueText = inPercent.format(share.value); };
   share.addEventListener("input", say);
   addEventListener("pageshow", say);
 }

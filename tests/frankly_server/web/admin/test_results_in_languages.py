@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of results for whoever has a link, in the languages of its survey."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from html import unescape
+from itertools import count
+from random import Random
+from typing import Any
+
+import pytest
+from frankly_protocol.blocks import Block
+from frankly_protocol.languages import EXPLAINED
+from frankly_server.surveys.definition import parse_definition
+from frankly_server.web.results import words
+from frankly_server.web.results.words import Words, own_name, texts_of
+
+from tests.frankly_server.web.admin.office import Office, make_office
+from tests.frankly_server.web.admin.test_arms import SPLIT, answer
+from tests.frankly_server.web.admin.test_forms import SCORED
+from tests.survey_files import DRINKS, REGION, SMOKES, habits
+
+PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+VIEWS = ("", "by:region", "per:day", "per:week", "per:month", "pair:smokes,drinks")
+NUMBERS = count()
+
+
+def link(office: Office, survey: str) -> str:
+    key = office.services.access.create("reader", "a guest", "main", [survey])
+    return "/results/" + key.removeprefix("frankly_live_")
+
+
+def visible(page: str) -> str:
+    """Return the texts of a page, with those of its attributes, without what respondents have read."""
+    page = re.sub(r'<blockquote class="read".*?</blockquote>', "", page, flags=re.DOTALL)
+    named = re.findall(r'(?:aria-label|alt|title|data-th|data-failed)="([^"]*)"', page)
+    return unescape(" ".join([re.sub(r"<[^>]+>", " ", page), *named]))
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    made = make_office(tmp_path_factory.mktemp("languages"))
+    yield made
+    made.services.close()
+
+
+@cache
+def unreadable(_language: str) -> Mapping[str, Any]:
+    """Return texts without Latin letters: where there are some, a text is not from the files."""
+
+    def of(text: str) -> str:
+        return re.sub(r"(\{\w+\})|[A-Za-z]+", lambda found: found[1] or "ж", text)
+
+    return {
+        name: of(text) if isinstance(text, str) else {form: of(one) for form, one in text.items()}
+        for name, text in texts_of("en").items()
+    }
+
+
+SURVEY_TEXTS = re.compile(rb'\{en: ("?)([^}"]*)"?\}')
+MOOD = """\
+  - id: mood
+    notion: ldp
+    epsilon: "1"
+    mechanism: grr
+    questions:
+      - id: mood
+        text: {en: "How do you feel?"}
+        choices:
+          - {id: low, label: {en: Low}, score: 1}
+          - {id: medium, label: {en: Medium}, score: 2}
+          - {id: high, label: {en: High}, score: 3}
+"""
+ITEM = """\
+instructed:
+  id: check
+  text: {en: "Choose the second."}
+  choices: [{id: a, label: {en: First}}, {id: b, label: {en: Second}}, {id: c, label: {en: Third}}]
+  answer: b
+"""
+FILE = habits(SMOKES, DRINKS, MOOD, budget="3", strata=REGION) + ITEM.encode()
+
+
+def translated(file: bytes, *tags: str) -> bytes:
+    """Return a survey file with its texts in these languages, all of them in Greek letters."""
+
+    def of(found: re.Match[bytes]) -> bytes:
+        text = found[2].decode().translate({letter: letter + 0x370 for letter in range(65, 123)})
+        return ("{" + ", ".join(f'{tag}: "{text}"' for tag in tags) + "}").encode()
+
+    return SURVEY_TEXTS.sub(of, file).replace(b"[en]", f"[{', '.join(tags)}]".encode())
+
+
+def drawn(block: Block, seed: int) -> Any:
+    """Return the symbols of a person who gives the same choice to every question."""
+    choices = {question.id: question.choices[seed % 2].id for question in block.questions}
+    mechanism: Any = block.mechanism
+    symbol = mechanism.sample(block.truth(choices), Random(seed).getrandbits)
+    return list(symbol) if isinstance(symbol, tuple) else symbol
+
+
+def published(office: Office, *tags: str, file: bytes = FILE) -> str:
+    """Return the id of a new survey in these languages with answers."""
+    name = f"many{next(NUMBERS)}"
+    file = re.sub(b"^name: .*", f"name: {name}".encode(), translated(file, *tags))
+    surveys, services = office.services.surveys, office.services
+    surveys.apply(parse_definition(file))
+    survey = surveys.publish(name).survey_id
+    document = surveys.versions(survey)[-1]
+    reports = [
+        {"v": 1, "doc": document.digest, "id": f"{i:032x}", "token": None,
+         "y": [drawn(block, i) for block in document.blocks],
+         "strata": {"region": "north" if i % 2 else "south", "check": "failed" if i % 5 else "passed"}}
+        for i in range(400)
+    ]  # fmt: skip
+    for outcome in services.intake.accept_batch(survey, reports):
+        assert getattr(outcome, "status", None) == "accepted", outcome
+    services.releasing.release()
+    return survey
+
+
+@pytest.fixture(scope="module")
+def pages(office: Office) -> dict[str, str]:
+    """The addresses of surveys in German and French: questions of every kind, and arms."""
+    split = translated(SPLIT, "de", "fr").replace(b"name: split", b"name: splitted")
+    office.services.surveys.apply(parse_definition(split))
+    arms = office.services.surveys.publish("splitted").survey_id
+    answer(office, arms, 800)
+    scored = published(office, "de", "fr", file=SCORED + REGION.encode())
+    several = published(office, "de", "fr")
+    return {
+        "questions": link(office, several),
+        "form": link(office, scored),
+        "arms": link(office, arms),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "query"),
+    [*(("questions", f"show={view}") for view in VIEWS), ("questions", "denial=0.3"),
+     ("form", ""), ("form", "show=by:region"), ("form", "show=pair:rested,moved"),
+     ("arms", ""), ("arms", "show=by:arm")],
+)  # fmt: skip
+def test_every_text_of_the_page_is_from_the_files(
+    office: Office, pages: dict[str, str], monkeypatch: pytest.MonkeyPatch, kind: str, query: str
+) -> None:
+    monkeypatch.setattr(words, "texts_of", unreadable)
+    office.services.kept_views.clear()
+    page = office.app.test_client().get(f"{pages[kind]}?{query}", headers=PERSON)
+    assert page.status_code == 200, page.text
+    text = visible(page.text)
+    assert text.count("ж") > 100
+    # The names of languages, ids of arms, weeks of ISO 8601, numbers of reports, and answers of every survey.
+    of_survey = r"\b(Deutsch|Français|[Aa]rm|clear|weak|strong|W\d\d|n|Ja|Nein|Trifft|nicht|zu)\b"
+    assert re.findall("[A-Za-z]+", re.sub(of_survey, "", text)) == []
+    office.services.kept_views.clear()
+
+
+@pytest.mark.parametrize("tag", EXPLAINED)
+def test_the_page_is_in_the_language_of_the_survey(office: Office, tag: str) -> None:
+    page = office.app.test_client().get(link(office, published(office, tag)), headers=PERSON).text
+    own = Words(tag, tag)
+    assert f'<html lang="{tag}"' in page
+    assert ('dir="rtl"' in page) is (tag == "ar")
+    text = visible(page)
+    for name in ("show", "read", "link", "protected_read", "spreadsheet"):
+        assert own.say(name) in " ".join(text.split())
+    assert own.say("counted", n=400) in text
+    # What respondents have read is in their language, too.
+    read = re.findall(r'<blockquote class="read"[^>]*>(.*?)</blockquote>', page, re.DOTALL)
+    assert len(read) == 1
+    assert tag == "en" or " the " not in read[0]
+
+
+LANGUAGES: dict[str, tuple[str, dict[str, str], str]] = {
+    "the first of the survey": ("", {}, "de"),
+    "the browser's": ("", {"Accept-Language": "fr-CA, en;q=0.5"}, "fr"),
+    "none of the browser's": ("", {"Accept-Language": "ja"}, "de"),
+    "that of the address": ("?language=de", {"Accept-Language": "fr"}, "de"),
+}
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_the_page_is_in_the_language_asked_for(
+    office: Office, pages: dict[str, str], name: str
+) -> None:
+    query, headers, tag = LANGUAGES[name]
+    answer = office.app.test_client().get(pages["questions"] + query, headers=PERSON | headers)
+    assert f'<html lang="{tag}"' in answer.text
+    assert "Accept-Language" in answer.headers["Vary"]
+    # The other language is one click away, and what is asked of the page keeps its language.
+    (other,) = {"de", "fr"} - {tag}
+    assert (
+        f'?language={other}" lang="{other}" hreflang="{other}">{own_name(other)}</a>' in answer.text
+    )
+    assert answer.text.count(f'<input type="hidden" name="language" value="{tag}">') == 2
+    assert f'1.svg?language={tag}" download' in answer.text
+    picture = office.app.test_client().get(f"{pages['questions']}/1.svg?language={tag}")
+    assert Words(tag, tag).say("ends", low="", high="").strip() in picture.text
+
+
+def test_a_language_that_the_survey_does_not_have_is_refused(
+    office: Office, pages: dict[str, str]
+) -> None:
+    client = office.app.test_client()
+    for end in ("", "/1.svg"):
+        answer = client.get(f"{pages['questions']}{end}?language=pl")
+        assert answer.status_code == 422
+        assert answer.get_json()["field"] == "language"
+        page = client.get(
+            f"{pages['questions']}{end}?language=pl", headers=PERSON | {"Accept-Language": "fr"}
+        )
+        assert Words("fr", "fr").say("refused") in unescape(page.text)
+
+
+@pytest.mark.parametrize("tag", EXPLAINED)
+def test_a_link_that_does_not_work_says_so_in_the_browsers_language(
+    office: Office, tag: str
+) -> None:
+    headers = PERSON | {"Accept-Language": tag}
+    page = office.app.test_client().get("/results/unknown", headers=headers)
+    assert page.status_code == 404
+    assert f'<html lang="{tag}"' in page.text
+    assert Words(tag, tag).say("unknown_link") in page.text
+    assert "Accept-Language" in page.headers["Vary"]
+
+
+def test_the_pages_of_admins_are_in_english(office: Office) -> None:
+    survey = published(office, "de", "fr")
+    client = office.client("viewer")
+    client.environ_base["HTTP_ACCEPT_LANGUAGE"] = "fr"
+    text = client.get(f"/admin/surveys/{survey}/results").text
+    assert "How to read this" in text
+    assert 'name="language"' not in text
