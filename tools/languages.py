@@ -23,6 +23,7 @@ def modules() -> dict[Path, str]:
 def _module(texts: dict[str, object]) -> str:
     strings = texts.pop("element")
     name = texts.pop("language")
+    texts.pop("page")  # only servers make these pages
     return (
         "// SPDX-License-Identifier: Apache-2.0\n"
         f"/** {name}; written by `python -m tools.languages` from shared/frankly_protocol/explanation/texts/. */\n\n"

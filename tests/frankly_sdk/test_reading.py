@@ -21,6 +21,7 @@ EXCEPTIONS = {
     "element.each": "a label of two words",
     "element.try_question": "a label of one word",
     "element.try_answer": "a label of one word",
+    "page.title": "a label of one word",
 }
 # Sentence parts with a bound, and the sentences that they can stand in: frames -> bounds.
 COMPOSED: dict[str, dict[tuple[str, ...], tuple[str, ...]]] = {

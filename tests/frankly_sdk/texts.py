@@ -8,7 +8,7 @@ from typing import Any
 from frankly_protocol import explanation
 
 FOLDER = Path(explanation.__file__).parent / "texts"
-PARTS = ("label", "explanation", "promises", "whole", "budget", "element")
+PARTS = ("label", "explanation", "promises", "whole", "budget", "element", "page")
 
 
 def file_of(language: str) -> Any:

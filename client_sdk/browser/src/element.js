@@ -13,11 +13,12 @@ import { explain } from "./explain.js";
 import { Field, follow, make } from "./fields.js";
 import { label, sent } from "./label_view.js";
 import { wayBack } from "./panel.js";
+import { reasonOf } from "./reasons.js";
 import { CSS } from "./styles.js";
 import { openQuestions, questionsOf } from "./survey.js";
 import { inWords } from "./texts.js";
 import { groupsOf } from "./ways.js";
-import { choose, directionOf, learn, nameOf, speaks, stringsFor } from "./words.js";
+import { baseOf, choose, directionOf, learn, nameOf, speaks, stringsFor } from "./words.js";
 
 speak(inWords); // loaded immediately, because its texts could not be loaded without a network
 
@@ -344,14 +345,17 @@ export class FranklySurvey extends Base {
     // What was entered comes back, unless no later attempt can succeed either.
     const canRetry = error instanceof NetworkError || (this.#controls.size && !/^(closed|document_(?!window)|insecure_|link|policy_)/.test(code));
     this.#draw = () => {
-      const language = this.#first, strings = stringsFor(language, this.strings), children = [make("p", { role: "alert", part: "alert" }, strings.failed)];
-      if (known) children.push(make("p", { lang: "en", dir: "ltr", part: "detail" }, `${detail} (${code})`));
+      const language = speaks(this.#first, this.strings) ? this.#first : "en", strings = stringsFor(language, this.strings);
+      const alert = [strings.failed, ...(known ? [reasonOf(error, strings, language)] : [])].filter(Boolean).join(" ");
+      const children = [make("p", { role: "alert", part: "alert" }, alert)];
+      // The texts of errors are English; beside another language, the code stands for them.
+      if (known) children.push(make("p", { lang: "en", dir: "ltr", part: "detail" }, baseOf(language) === "en" ? `${detail} (${code})` : `(${code})`));
       if (canRetry) {
         const button = make("button", { id: "retry", type: "button", part: "button" }, strings.retry);
         button.addEventListener("click", () => this.#open());
         children.push(button);
       }
-      this.#show(speaks(language, this.strings) ? language : "en", () => children);
+      this.#show(language, () => children);
     };
     this.#draw();
     if (!known) throw error;

@@ -66,6 +66,7 @@ Promise.all([import("./element.js"), import("./seams.js")]).then(([{ FranklySurv
   shown?.remove();
   const alert = document.createElement("p");
   alert.role = "alert";
-  alert.textContent = "This survey cannot be answered here. Nothing was sent.";
+  alert.dir = "auto";
+  alert.textContent = main.dataset.failed ?? ""; // from the server, in the visitor's language
   main.append(alert);
 });

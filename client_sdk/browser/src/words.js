@@ -5,7 +5,7 @@ import { InvalidInput, part } from "./errors.js";
 import { baseOf } from "./languages.js";
 import * as english from "./words.en.js";
 
-export { choose, directionOf, nameOf } from "./languages.js";
+export { baseOf, choose, directionOf, nameOf } from "./languages.js";
 
 /** @typedef {Record<string, string>} Strings texts of the element */
 /** @typedef {Record<string, Record<string, string | Record<string, string>>>} Catalogue texts of explanations, by part and name */

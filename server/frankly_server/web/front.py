@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Front page of the server, and pages for people whose survey is unknown or closed."""
 
+from collections.abc import Sequence
+from html import escape
 from typing import Final
 
 from apiflask import APIBlueprint
 from flask import Response
+from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.problems import Problem
 
 from frankly_server.web import reading
 from frankly_server.web.models import PageText
 from frankly_server.web.openapi import declare
 from frankly_server.web.pages import html_page
+from frankly_server.web.visitors import texts_of_page, vary
 
 _FRONT: Final = """<h1>Frankly</h1>
 <p><strong>This server collects answers to sensitive questions without ever holding them.</strong> Each device adds
@@ -26,15 +30,6 @@ and many characters.</p>
 <h2>Do you want to check this server?</h2>
 <p>Its <a href="/v1/keys">keys</a> and its <a href="/v1/log/checkpoint">log of published surveys</a> are public, and
 <code>frankly audit</code> checks both from outside.</p>
-"""
-_UNKNOWN: Final = """<h1>There is no such survey here</h1>
-<p>Nothing was sent. Perhaps a part of the link is missing: copy all of it, or ask the person
-who invited you for the link again.</p>
-"""
-_CLOSED: Final = """<h1>This survey takes no more answers</h1>
-<p>Nothing was asked, and nothing was sent. If your device told you that it would send an answer later and has not done
-so, that answer can no longer be counted.</p>
-<p>Whoever invited you can tell you where the results appear.</p>
 """
 
 
@@ -58,9 +53,18 @@ def blueprint() -> APIBlueprint:
 
 def unknown_survey() -> Response:
     """Return the page for a survey that does not exist, with the status of its problem."""
-    return html_page("No such survey", _UNKNOWN, status=Problem.SURVEY_UNKNOWN.status)
+    return _instead(texts_of_page(), Problem.SURVEY_UNKNOWN, "unknown", "unknown_more")
 
 
-def closed_survey() -> Response:
-    """Return the page for a survey that takes no more answers, with the status of its problem."""
-    return html_page("Survey closed", _CLOSED, status=Problem.CLOSED.status)
+def closed_survey(languages: Sequence[str]) -> Response:
+    """Return the page for a survey in these languages that takes no more answers, with the status of its problem."""
+    texts = texts_of_page(languages)
+    return _instead(texts, Problem.CLOSED, "closed", "closed_late", "closed_results")
+
+
+def _instead(texts: Texts, problem: Problem, title: str, *paragraphs: str) -> Response:
+    """Return a page that is shown instead of a survey."""
+    heading = escape(texts.say(title))
+    lines = [f"<h1>{heading}</h1>", *(f"<p>{escape(texts.say(name))}</p>" for name in paragraphs)]
+    body = "\n".join((*lines, ""))
+    return vary(html_page(heading, body, status=problem.status, language=texts.language))

@@ -21,7 +21,10 @@ from typing import Final
 
 from apiflask import APIBlueprint, APIFlask
 from flask import Response, request
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.explanation.catalogue import Texts
+from frankly_protocol.languages import direction_of
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
@@ -31,6 +34,7 @@ from frankly_server.web.front import closed_survey, unknown_survey
 from frankly_server.web.models import PageText, Picture
 from frankly_server.web.openapi import declare
 from frankly_server.web.pages import wants_page
+from frankly_server.web.visitors import texts_of_page, vary
 
 _HERE: Final = Path(__file__).resolve()
 _TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
@@ -46,22 +50,19 @@ _ENCODINGS: Final = {"br": ".br", "gzip": ".gz", "identity": ""}
 _WORKER: Final = "default-src 'none'; script-src 'self'"
 """Policy of the verifying worker. A worker has the policy of its script, not of the page."""
 _PAGE: Final = """<!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>Survey</title>
+<title>{title}</title>
 <style>{style}</style>
 <script type="importmap">{modules}</script>
 <script type="module" src="{folder}hosted.js" integrity="{script}"></script>
 <link rel="modulepreload" href="{folder}app.js" integrity="{app}">
 <link rel="modulepreload" href="{folder}verifier.js" integrity="{verifier}">
 </head>
-<body>{logo}<main{panel}><noscript>
-<p>Your answers are randomised on your device, before anything is sent. That needs JavaScript, which is switched off
-here; switch it on to answer this survey.</p>
-</noscript></main></body>
+<body>{logo}<main{panel} data-failed="{failed}"><noscript><p dir="{direction}">{unscripted}</p></noscript></main></body>
 </html>
 """
 # Open to every origin, because these routes are public and need no cookie or API key.
@@ -144,18 +145,26 @@ def hosted_page(
     accent: str | None = None,
     logo: str | None = None,
     panel: str = "",
+    language: str = "en",
 ) -> tuple[str, str]:
     """Return the page and its Content-Security-Policy, with hashes of the inline map and style.
 
     scripts, style : by default `page_files` and hosted.css. accent : the survey's own colour. logo :
-    path of its logo. panel : `panel_attributes`.
+    path of its logo. panel : `panel_attributes`. language : of EXPLAINED, for what can be read
+    before the element is there, or without it.
     """
     served = {name: content["identity"] for name, content in (scripts or page_files()).items()}
     modules = import_map(served, folder=_PAGE_FILES)
     style = (style or files()["hosted.css"].decode()).strip()
     if accent:
         style += f"\n{page_look.style(accent)}"
+    texts = Texts(language, "page")
     values = {
+        "language": language,
+        "direction": direction_of(language),
+        "title": escape(texts.say("title")),
+        "unscripted": escape(texts.say("script")),
+        "failed": escape(texts.part("element").say("failed")),
         "modules": modules,
         "style": style,
         "logo": f'<header><img src="{logo}" alt=""></header>' if logo else "",
@@ -207,9 +216,11 @@ def blueprint(services: Services) -> APIBlueprint:
 def _add_page(
     routes: APIBlueprint, services: Services, scripts: dict[str, dict[str, bytes]], style: str
 ) -> None:
-    @lru_cache(maxsize=64)
-    def rendered(accent: str | None, logo: str | None, panel: str) -> tuple[dict[str, bytes], str]:
-        content, policy = hosted_page(scripts, style, accent, logo, panel)
+    @lru_cache(maxsize=256)
+    def rendered(
+        accent: str | None, logo: str | None, panel: str, language: str
+    ) -> tuple[dict[str, bytes], str]:
+        content, policy = hosted_page(scripts, style, accent, logo, panel, language)
         text = content.encode()
         return {"gzip": gzip.compress(text, 9, mtime=0), "identity": text}, policy
 
@@ -229,22 +240,24 @@ def _add_page(
     def page(survey_id: str) -> Response:
         """Return a page on which people without an app can answer a survey, unless it has closed."""
         reading.query(())
-        # Called only to raise for unknown surveys (404); the page is the same for all surveys.
         try:
             identity = reading.survey_id(survey_id)
-            services.surveys.envelope(identity)
-            # Nobody answers what is not counted. A link may name any version, so all must be over.
-            if not services.surveys.open_versions(identity):
-                raise InvalidInput(Problem.CLOSED, "this survey takes no more answers")
+            envelope = services.surveys.envelope(identity)
         except InvalidInput as refused:
-            pages = {Problem.SURVEY_UNKNOWN: unknown_survey, Problem.CLOSED: closed_survey}
-            if refused.problem in pages and wants_page():
-                return pages[refused.problem]()
+            if refused.problem is Problem.SURVEY_UNKNOWN and wants_page():
+                return unknown_survey()
             raise
+        # Nobody answers what is not counted. A link may name any version, so all must be over.
+        versions = services.surveys.open_versions(identity)
+        if not versions and wants_page():
+            return closed_survey(SurveyDocument.from_envelope(envelope).languages)
+        if not versions:
+            raise InvalidInput(Problem.CLOSED, "this survey takes no more answers")
         look = services.surveys.page(identity)
+        language = texts_of_page(versions[-1].languages).language
         logo_path = f"/s/{identity}/logo" if look.logo else None
-        text, policy = rendered(look.accent, logo_path, panel_attributes(look))
-        response = _encoded(text, "text/html; charset=utf-8")
+        text, policy = rendered(look.accent, logo_path, panel_attributes(look), language)
+        response = vary(_encoded(text, "text/html; charset=utf-8"))
         response.headers["Content-Security-Policy"] = policy
         return response
 

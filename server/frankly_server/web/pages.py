@@ -6,6 +6,7 @@ import hashlib
 from typing import Final
 
 from flask import Response, request
+from frankly_protocol.languages import direction_of
 
 _CSS: Final = """
 :root { color-scheme: light dark; background: light-dark(#fbfcfc, #10191c); color: light-dark(#17262a, #e8f0f1); }
@@ -21,7 +22,7 @@ _POLICY: Final = (
     "frame-ancestors 'none'"
 )
 _PAGE: Final = """<!doctype html>
-<html lang="{language}"{direction}>
+<html lang="{language}" dir="{direction}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -38,10 +39,11 @@ _NOWHERE: Final = """<h1>There is no such page</h1>
 """
 
 
-def html_page(title: str, body: str, language: str = "en", *, status: int = 200) -> Response:
-    """Return a page; `title` and `body` are trusted HTML without input of a request. language : of both."""
-    direction = ' dir="rtl"' if language == "ar" else ""
-    text = _PAGE.format(title=title, style=_CSS, body=body, language=language, direction=direction)
+def html_page(title: str, body: str, *, status: int = 200, language: str = "en") -> Response:
+    """Return a page; `title` and `body` are trusted HTML without input of a request."""
+    text = _PAGE.format(
+        title=title, style=_CSS, body=body, language=language, direction=direction_of(language)
+    )
     response = Response(text, status=status, content_type="text/html; charset=utf-8")
     response.headers["Content-Security-Policy"] = _POLICY
     return response

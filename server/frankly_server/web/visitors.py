@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language of the pages that a respondent sees before, or instead of, a survey's form."""
+
+from collections.abc import Sequence
+
+from flask import Response, request
+from frankly_protocol.explanation.catalogue import Texts
+from frankly_protocol.languages import EXPLAINED, explained_in
+
+
+def texts_of_page(offered: Sequence[str] = EXPLAINED) -> Texts:
+    """Return the texts of pages in the language of this request's visitor.
+
+    It is chosen as the element chooses it: the first that the browser prefers and the survey
+    offers, otherwise the survey's first; English if there are no texts in it.
+
+    offered : languages of the survey, by default all with texts.
+    """
+    wanted = [_base(tag) for tag, quality in request.accept_languages if quality > 0]
+    found = next((tag for one in wanted for tag in offered if _base(tag) == one), None)
+    first = "en" if offered is EXPLAINED else offered[0]
+    return Texts(explained_in(found or first) or "en", "page")
+
+
+def vary(response: Response) -> Response:
+    """Say that this page depends on the visitor's language."""
+    response.vary.add("Accept-Language")
+    return response
+
+
+def _base(tag: str) -> str:
+    return tag.split("-", maxsplit=1)[0].lower()
