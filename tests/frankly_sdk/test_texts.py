@@ -10,9 +10,13 @@ from frankly_protocol.explanation.catalogue import Texts, plural
 from frankly_protocol.explanation.explain import explain
 from frankly_protocol.languages import EXPLAINED, explained_in
 
+from tests.browser.sdk.english import OTHERS, forms, is_english
 from tests.frankly_sdk.fakes import payable_survey
 from tests.frankly_sdk.texts import BAD, ENGLISH, FOLDER, PARTS, file_of
 from tools.languages import SOURCES, modules
+
+COGNATES = {("element", "try_question"), ("element", "invitation")}
+"""Of English and French."""
 
 
 def names(text: str | dict[str, str]) -> set[str]:
@@ -84,3 +88,27 @@ def test_the_browser_has_the_same_texts() -> None:
         assert path.read_text("utf-8") == contents, path.name
     words = SOURCES.glob("words.*.js")
     assert set(words) == set(modules())
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_no_text_is_left_in_english(language: str) -> None:
+    texts = file_of(language)
+    left = [
+        (part, name)
+        for part in PARTS
+        for name, text in texts[part].items()
+        for form in forms(text)
+        if is_english(re.sub(r"\{\w+\}", "0", form), language)
+    ]
+    assert left == []
+
+
+def test_every_english_text_is_found_to_be_english() -> None:
+    for part in PARTS:
+        for name, text in ENGLISH[part].items():
+            for form in forms(text):
+                said = re.sub(r"\{\w+\}", "0", form)
+                if not re.search("[a-z]", said):
+                    continue
+                missed = [language for language in OTHERS if not is_english(said, language)]
+                assert missed == ["fr"] * ((part, name) in COGNATES), (part, name)
