@@ -234,10 +234,13 @@ def _head(marks: list[str], label: str, line: Line, x: float, y: float, weight: 
         marks.append(svg.text(x, bottom - 4, "start", part, _TEXT, weight=weight))
     y = y + _LINE if is_beside else bottom + _LINE
     if width_of(figures, _TEXT) <= WIDTH - 4:
-        ends = f'<tspan class="soft" dx="8">{svg.escaped(line.ends)}</tspan>' if line.ends else ""
+        reading = svg.reading(figures)
+        # The interval follows the estimate, to the left in a text that is read from there.
+        gap = f'dx="{-8 if reading else 8}"'
+        ends = f'<tspan class="soft" {gap}>{svg.escaped(line.ends)}</tspan>' if line.ends else ""
         place = f'x="{WIDTH - 2}" y="{y - 4}" text-anchor="end" font-size="{_TEXT}"'
         text = f'<tspan font-weight="600">{svg.escaped(line.text)}</tspan>'
-        marks.append(f'<text class="label" {place}>{text}{ends}</text>')
+        marks.append(f'<text class="label" {place}{reading}>{text}{ends}</text>')
         return max(y, bottom)
     # Numbers of very many digits.
     parts = [*wrapped(line.text, WIDTH - 4, _TEXT), *wrapped(line.ends, WIDTH - 4, _TEXT)]

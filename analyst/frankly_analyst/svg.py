@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Final
+from unicodedata import bidirectional
 
 SHADES: Final = (
     "#0b3c6f",
@@ -158,6 +159,12 @@ def document(
     )
 
 
+def reading(content: str) -> str:
+    """Return the attribute of an element whose text is read from right to left; "" for other texts."""
+    is_rightward = all(bidirectional(letter) not in ("R", "AL") for letter in content)
+    return "" if is_rightward else ' unicode-bidi="plaintext"'
+
+
 def text(
     x: float,
     y: float,
@@ -174,7 +181,7 @@ def text(
     weight : of the font, "" for the usual one. kind : classes for the style sheet.
     """
     shade = (f' fill="{fill}"' if fill else "") + (f' font-weight="{weight}"' if weight else "")
-    ends = f'x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}"'
+    ends = f'x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}"{reading(content)}'
     return f'<text class="{kind}" {ends}{shade}>{escaped(content)}</text>'
 
 

@@ -9,9 +9,9 @@ from html import escape
 from typing import Final
 
 from apiflask import APIBlueprint
-from flask import Response, g, request
+from flask import Response, g
 from frankly_protocol.errors import FranklyError, InvalidInput
-from frankly_protocol.languages import EXPLAINED
+from frankly_protocol.languages import direction_of
 from frankly_protocol.problems import Problem
 from werkzeug.exceptions import HTTPException
 
@@ -27,6 +27,7 @@ from frankly_server.web.pages import html_page, wants_page
 from frankly_server.web.results import page as results
 from frankly_server.web.results.words import Words, own_name
 from frankly_server.web.security import HEADERS
+from frankly_server.web.visitors import language_of, vary
 
 PATH: Final = "/results"
 _NO_LINK: Final = "this link does not work: a part is missing, or it was withdrawn"
@@ -83,10 +84,12 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         words = results.language_of(documents)
         values = results.values(services, survey, g.results_path, words=words)
         # The published title: the draft's may be one that nobody has seen yet.
-        shown = {"title": words.text(documents[-1].title), "own_name": own_name}
-        response = render("shared_results.html", **(values | shown))
-        response.vary.add("Accept-Language")
-        return response
+        shown = {
+            "title": words.text(documents[-1].title),
+            "own_name": own_name,
+            "direction": direction_of(words.language),
+        }
+        return vary(render("shared_results.html", **(values | shown)))
 
     @routes.get(f"{PATH}/<secret>/<name>")
     @declare(
@@ -101,9 +104,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         survey = shared(secret)
         g.results_path = f"{PATH}/{secret}"
         words = results.language_of(services.surveys.versions(survey.id))
-        response = results.chart(services, survey, name, words)
-        response.vary.add("Accept-Language")
-        return response
+        return vary(results.chart(services, survey, name, words))
 
     return routes
 
@@ -150,7 +151,7 @@ def _broken(error: Exception) -> Response:
 
 def _words() -> Words:
     """Return the language of the browser, because no survey is known."""
-    tag = request.accept_languages.best_match(EXPLAINED) or "en"
+    tag = language_of()
     return Words(tag, tag)
 
 
@@ -161,7 +162,7 @@ def _page(name: str, sentence: str, problem: Response, path: str | None = None) 
     if path is not None:
         body += f'\n<p><a href="{escape(path)}">{words.say("to_results")}</a></p>'
     response = html_page(
-        title, f"<h1>{title}</h1>\n{body}\n", words.language, status=problem.status_code
+        title, f"<h1>{title}</h1>\n{body}\n", status=problem.status_code, language=words.language
     )
-    response.vary.update(("Accept", "Accept-Language"))
-    return response
+    response.vary.add("Accept")
+    return vary(response)

@@ -8,18 +8,20 @@ from frankly_protocol.explanation.catalogue import Texts
 from frankly_protocol.languages import EXPLAINED, explained_in
 
 
-def texts_of_page(offered: Sequence[str] = EXPLAINED) -> Texts:
-    """Return the texts of pages in the language of this request's visitor.
+def language_of(offered: Sequence[str] = EXPLAINED) -> str:
+    """Return the language of this request's visitor, one of `offered`.
 
-    It is chosen as the element chooses it: the first that the browser prefers and the survey
-    offers, otherwise the survey's first; English if there are no texts in it.
-
-    offered : languages of the survey, by default all with texts.
+    It is chosen as the element chooses it: the first that the browser prefers and the survey offers, otherwise the
+    survey's first. offered : languages of the survey, by default all with texts, of which English is the first.
     """
     wanted = [_base(tag) for tag, quality in request.accept_languages if quality > 0]
     found = next((tag for one in wanted for tag in offered if _base(tag) == one), None)
-    first = "en" if offered is EXPLAINED else offered[0]
-    return Texts(explained_in(found or first) or "en", "page")
+    return found or ("en" if offered is EXPLAINED else offered[0])
+
+
+def texts_of_page(offered: Sequence[str] = EXPLAINED) -> Texts:
+    """Return the texts of pages in the visitor's language; English if there are no texts in it. offered : as above."""
+    return Texts(explained_in(language_of(offered)) or "en", "page")
 
 
 def vary(response: Response) -> Response:

@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from flask import Response, request
+from flask import Response
 from frankly_analyst.charts import Scale
 from frankly_analyst.drawing import label_of, lines_of
 from frankly_analyst.formats import to_spreadsheet
@@ -24,7 +24,7 @@ from frankly_server.analysis.result import READ
 from frankly_server.services import Services
 from frankly_server.surveys.summary import read_texts
 from frankly_server.surveys.trial import TRIAL_S
-from frankly_server.web import estimates_request, reading
+from frankly_server.web import estimates_request, reading, visitors
 from frankly_server.web.opened_survey import OpenedSurvey
 from frankly_server.web.results.asked import Asked
 from frankly_server.web.results.denial import denial_sentences
@@ -144,7 +144,7 @@ def language_of(documents: Sequence[SurveyDocument]) -> Words:
     asked = reading.query(_FIELDS).get("language")
     if asked is not None and asked not in languages:
         raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(languages)}", "language")
-    tag = asked or request.accept_languages.best_match(languages) or languages[0]
+    tag = asked or visitors.language_of(languages)
     return Words(tag, tag)
 
 

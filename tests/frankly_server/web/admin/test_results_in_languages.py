@@ -5,30 +5,22 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from html import unescape
-from itertools import count
-from random import Random
 from typing import Any
 
 import pytest
-from frankly_protocol.blocks import Block
 from frankly_protocol.languages import EXPLAINED
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.web.results import words
 from frankly_server.web.results.words import Words, own_name, texts_of
 
+from tests.frankly_server.web.admin.languages import link, published, translated
 from tests.frankly_server.web.admin.office import Office, make_office
 from tests.frankly_server.web.admin.test_arms import SPLIT, answer
 from tests.frankly_server.web.admin.test_forms import SCORED
-from tests.survey_files import DRINKS, REGION, SMOKES, habits
+from tests.survey_files import REGION
 
 PERSON = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 VIEWS = ("", "by:region", "per:day", "per:week", "per:month", "pair:smokes,drinks")
-NUMBERS = count()
-
-
-def link(office: Office, survey: str) -> str:
-    key = office.services.access.create("reader", "a guest", "main", [survey])
-    return "/results/" + key.removeprefix("frankly_live_")
 
 
 def visible(page: str) -> str:
@@ -56,68 +48,6 @@ def unreadable(_language: str) -> Mapping[str, Any]:
         name: of(text) if isinstance(text, str) else {form: of(one) for form, one in text.items()}
         for name, text in texts_of("en").items()
     }
-
-
-SURVEY_TEXTS = re.compile(rb'\{en: ("?)([^}"]*)"?\}')
-MOOD = """\
-  - id: mood
-    notion: ldp
-    epsilon: "1"
-    mechanism: grr
-    questions:
-      - id: mood
-        text: {en: "How do you feel?"}
-        choices:
-          - {id: low, label: {en: Low}, score: 1}
-          - {id: medium, label: {en: Medium}, score: 2}
-          - {id: high, label: {en: High}, score: 3}
-"""
-ITEM = """\
-instructed:
-  id: check
-  text: {en: "Choose the second."}
-  choices: [{id: a, label: {en: First}}, {id: b, label: {en: Second}}, {id: c, label: {en: Third}}]
-  answer: b
-"""
-FILE = habits(SMOKES, DRINKS, MOOD, budget="3", strata=REGION) + ITEM.encode()
-
-
-def translated(file: bytes, *tags: str) -> bytes:
-    """Return a survey file with its texts in these languages, all of them in Greek letters."""
-
-    def of(found: re.Match[bytes]) -> bytes:
-        text = found[2].decode().translate({letter: letter + 0x370 for letter in range(65, 123)})
-        return ("{" + ", ".join(f'{tag}: "{text}"' for tag in tags) + "}").encode()
-
-    return SURVEY_TEXTS.sub(of, file).replace(b"[en]", f"[{', '.join(tags)}]".encode())
-
-
-def drawn(block: Block, seed: int) -> Any:
-    """Return the symbols of a person who gives the same choice to every question."""
-    choices = {question.id: question.choices[seed % 2].id for question in block.questions}
-    mechanism: Any = block.mechanism
-    symbol = mechanism.sample(block.truth(choices), Random(seed).getrandbits)
-    return list(symbol) if isinstance(symbol, tuple) else symbol
-
-
-def published(office: Office, *tags: str, file: bytes = FILE) -> str:
-    """Return the id of a new survey in these languages with answers."""
-    name = f"many{next(NUMBERS)}"
-    file = re.sub(b"^name: .*", f"name: {name}".encode(), translated(file, *tags))
-    surveys, services = office.services.surveys, office.services
-    surveys.apply(parse_definition(file))
-    survey = surveys.publish(name).survey_id
-    document = surveys.versions(survey)[-1]
-    reports = [
-        {"v": 1, "doc": document.digest, "id": f"{i:032x}", "token": None,
-         "y": [drawn(block, i) for block in document.blocks],
-         "strata": {"region": "north" if i % 2 else "south", "check": "failed" if i % 5 else "passed"}}
-        for i in range(400)
-    ]  # fmt: skip
-    for outcome in services.intake.accept_batch(survey, reports):
-        assert getattr(outcome, "status", None) == "accepted", outcome
-    services.releasing.release()
-    return survey
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +92,7 @@ def test_the_page_is_in_the_language_of_the_survey(office: Office, tag: str) -> 
     page = office.app.test_client().get(link(office, published(office, tag)), headers=PERSON).text
     own = Words(tag, tag)
     assert f'<html lang="{tag}"' in page
-    assert ('dir="rtl"' in page) is (tag == "ar")
+    assert f' dir="{"rtl" if tag == "ar" else "ltr"}">' in page
     text = visible(page)
     for name in ("show", "read", "link", "protected_read", "spreadsheet"):
         assert own.say(name) in " ".join(text.split())
