@@ -440,7 +440,10 @@ table.
 `shared/frankly_protocol/explanation/texts/`, one file per language. Add a file with all the keys of
 `shared/frankly_protocol/explanation/texts/en.json`, the language to `shared/frankly_protocol/languages.py` and to
 `MORE` in `client_sdk/browser/src/words.js`, its plural rule to `shared/frankly_protocol/explanation/catalogue.py`, and
-run `python -m tools.languages`. A page can add languages of its own by the element's `strings` and `texts`.
+run `python -m tools.languages`. A page can add languages of its own by the element's `strings` and `texts`. Results pages
+behind a link have theirs in `server/frankly_server/web/results/texts/`, with the keys of the English file, of
+`analyst/frankly_analyst/words.py` and of the flags in `server/frankly_server/web/results/words.py`, which also has the
+languages' own names. The admins' pages are English.
 
 **A template of surveys.** A file in `server/frankly_server/surveys/templates/` that begins with three comments: the
 question of whoever needs it; a sentence on who uses it and what comes out, without technical terms; a line for experts.

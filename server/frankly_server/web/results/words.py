@@ -2,7 +2,7 @@
 """Texts of the pages of results by language, from the files in texts/, and the notation of numbers and dates.
 
 Plural forms and decimals are those of the explanations that respondents read (`frankly_protocol.explanation`). No
-native speaker has read the texts yet, except the English ones.
+native speaker has read the texts yet, except the English ones; the page says so, as explanations do.
 """
 
 import json
@@ -68,7 +68,7 @@ class Words(words.Words):
         self.labels = labels
         self.language = explained_in(tag) or "en"
         self._texts = texts_of(self.language)
-        self._figures = Texts(self.language, "explanation")
+        self._explained = Texts(self.language, "explanation")
 
     def say(self, name: str, /, **values: str | int) -> str:
         """Return a text with its values; the number `n` selects the plural form."""
@@ -79,9 +79,14 @@ class Words(words.Words):
             text = text[plural(self.language, number)]
         return str(text.format_map(self.written(values)))
 
+    @property
+    def unread(self) -> str:
+        """A sentence that no native speaker has read the texts yet; "" in English."""
+        return self._explained.say("unread")
+
     def figure(self, number: str) -> str:
         """Return a number such as ``2.72`` or ``73.1%`` in the notation of the language."""
-        return self._figures.figure(number)
+        return self._explained.figure(number)
 
     def count(self, number: int) -> str:
         """Return a whole number, with the language's sign between its thousands."""

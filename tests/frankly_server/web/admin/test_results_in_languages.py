@@ -25,7 +25,8 @@ VIEWS = ("", "by:region", "per:day", "per:week", "per:month", "pair:smokes,drink
 
 def visible(page: str) -> str:
     """Return the texts of a page, with those of its attributes, without what respondents have read."""
-    page = re.sub(r'<blockquote class="read".*?</blockquote>', "", page, flags=re.DOTALL)
+    read = r'<blockquote class="read".*?</blockquote>|<p class="hint unread">.*?</p>'
+    page = re.sub(read, "", page, flags=re.DOTALL)
     named = re.findall(r'(?:aria-label|alt|title|data-th|data-failed)="([^"]*)"', page)
     return unescape(" ".join([re.sub(r"<[^>]+>", " ", page), *named]))
 
@@ -97,6 +98,7 @@ def test_the_page_is_in_the_language_of_the_survey(office: Office, tag: str) -> 
     for name in ("show", "read", "link", "protected_read", "spreadsheet"):
         assert own.say(name) in " ".join(text.split())
     assert own.say("counted", n=400) in text
+    assert ('<p class="hint unread">' in page) is (tag != "en")
     # What respondents have read is in their language, too.
     read = re.findall(r'<blockquote class="read"[^>]*>(.*?)</blockquote>', page, re.DOTALL)
     assert len(read) == 1
