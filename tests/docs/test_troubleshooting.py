@@ -26,6 +26,7 @@ _SOURCES: Final = {
     "analyst/frankly_analyst/**/*.py": of_python,
     "client_sdk/browser/src/*.js": of_javascript,
     "server/frankly_server/**/*.html": of_a_template,
+    "s*/frankly_*/**/texts/en.json": lambda path: [path.read_text("utf-8").replace("\n", "\n\n")],
 }
 """Files → the function that yields their texts. The SDK's test kit is no source of real messages."""
 _VALUE: Final = r"\$?\{+[^{}]*\}+|\b2\b"

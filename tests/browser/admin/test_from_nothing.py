@@ -148,7 +148,9 @@ def _share_results(desk: Desk) -> None:
     shared = urlsplit(page.locator("pre").first.inner_text()).path
     desk.open(shared)
     assert page.get_by_role("heading", level=1).inner_text() == "Study habits"
-    assert page.get_by_role("navigation").count() == 0
+    # The languages of the survey, and no way to the pages of those who run it.
+    assert page.get_by_role("navigation").all_inner_texts() == ["English Français"]
+    assert page.locator("a[href^='/admin']").count() == 0
     desk.check("shared-results")
     desk.open(f"{here}/results/links")
     desk.press("Withdraw the link of The board")
