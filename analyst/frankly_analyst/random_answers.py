@@ -146,7 +146,7 @@ class RandomAnswers:
     def _doubt(self, words: Words) -> list[str]:
         if self.law_p is None or self.law_p >= UNLIKELY:
             return []
-        p = words.figure(f"{self.law_p:.2g}")
+        p = words.p(self.law_p)
         if self.failed is None:
             return [words.say("random_doubt_anchors", p=p)]
         return [words.say("random_doubt_failed", n=self.law_n, p=p)]

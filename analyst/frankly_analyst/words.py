@@ -19,6 +19,8 @@ TEXTS: Final = {
     "up_to": "up to {value}",
     "quantile": "quantile {value}",
     "quoted": "“{text}”",
+    "p_less": "p < {p}",
+    "p_is": "p = {p}",
     "random_failed": "{failed} of {n} reports failed the item that asks for a given choice.",
     "random_anchor": "{n} reports show a question that tells how many people answer at random.",
     "random_anchors": "{n} reports show {anchors} questions that tell how many people answer at random.",
@@ -44,11 +46,11 @@ TEXTS: Final = {
         "If they choose in another way, the corrected figure can be further from the truth than the uncorrected one."
     ),
     "random_doubt_failed": (
-        "Do not rely on the corrected figures: the {n} reports that failed do not look as assumed (p = {p})."
+        "Do not rely on the corrected figures: the {n} reports that failed do not look as assumed ({p})."
     ),
     "random_doubt_anchors": (
         "Do not rely on the corrected figures: the questions that tell it have answers neither as of people who "
-        "read nor as assumed of the others (p = {p})."
+        "read nor as assumed of the others ({p})."
     ),
 }
 """English texts by name; a text has its values' names in braces."""
@@ -75,6 +77,12 @@ class Words:
     def count(self, number: int) -> str:
         """Return a whole number, with a sign between its thousands."""
         return f"{number:,}"
+
+    def p(self, p: float) -> str:
+        """Return a p-value, never "p = 0"."""
+        if p < 0.001:
+            return self.say("p_less", p=self.figure("0.001"))
+        return self.say("p_is", p=self.figure(f"{p:.3f}"))
 
     def quoted(self, text: str) -> str:
         """Return a text between quotation marks."""

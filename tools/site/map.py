@@ -440,8 +440,8 @@ table.
 `shared/frankly_protocol/explanation/texts/`, one file per language. Add a file with all the keys of
 `shared/frankly_protocol/explanation/texts/en.json`, the language to `shared/frankly_protocol/languages.py` and to
 `MORE` in `client_sdk/browser/src/words.js`, its plural rule to `shared/frankly_protocol/explanation/catalogue.py`, and
-run `python -m tools.languages`. A page can add languages of its own by the element's `strings` and `texts`. Results pages
-behind a link have theirs in `server/frankly_server/web/results/texts/`, with the keys of the English file, of
+run `python -m tools.languages`. A page can add languages of its own by the element's `strings` and `texts`. Results
+pages behind a link have theirs in `server/frankly_server/web/results/texts/`, with the keys of the English file, of
 `analyst/frankly_analyst/words.py` and of the flags in `server/frankly_server/web/results/words.py`, which also has the
 languages' own names. The admins' pages are English.
 

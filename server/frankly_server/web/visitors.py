@@ -11,11 +11,20 @@ from frankly_protocol.languages import EXPLAINED, explained_in
 def language_of(offered: Sequence[str] = EXPLAINED) -> str:
     """Return the language of this request's visitor, one of `offered`.
 
-    It is chosen as the element chooses it: the first that the browser prefers and the survey offers, otherwise the
-    survey's first. offered : languages of the survey, by default all with texts, of which English is the first.
+    It is chosen as the element chooses it: the first that the browser prefers and the survey offers, in the same
+    variant if there are several, otherwise the survey's first.
+
+    offered : languages of the survey, by default all with texts, of which English is the first.
     """
-    wanted = [_base(tag) for tag, quality in request.accept_languages if quality > 0]
-    found = next((tag for one in wanted for tag in offered if _base(tag) == one), None)
+    wanted = [tag.lower() for tag, quality in request.accept_languages if quality > 0]
+    alike = (
+        tag
+        for one in wanted
+        for same in (str.lower, _base)
+        for tag in offered
+        if same(tag) == same(one)
+    )
+    found = next(alike, None)
     return found or ("en" if offered is EXPLAINED else offered[0])
 
 

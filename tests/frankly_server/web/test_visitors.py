@@ -12,7 +12,7 @@ from flask import Flask
 from frankly_protocol.languages import EXPLAINED, direction_of
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.web.hosted import hosted_page
-from frankly_server.web.visitors import texts_of_page
+from frankly_server.web.visitors import language_of, texts_of_page
 
 from tests.browser.sdk.site import in_languages
 from tests.frankly_sdk.texts import file_of
@@ -44,6 +44,22 @@ def test_the_language_is_the_visitor_s_if_the_survey_has_it(
 ) -> None:
     with Flask(__name__).test_request_context(headers={"Accept-Language": accepted}):
         assert texts_of_page(offered).language == language
+
+
+@pytest.mark.parametrize(
+    ("accepted", "offered", "tag"),
+    [
+        ("pt-PT", ("pt-BR", "pt-PT"), "pt-PT"),
+        ("zh-hant,en", ("zh-Hans", "zh-Hant"), "zh-Hant"),
+        ("en-AU", ("de", "en-US", "en-GB"), "en-US"),
+        ("fr,pt-PT", ("pt-PT", "fr-CA"), "fr-CA"),
+    ],
+)
+def test_of_several_variants_the_visitor_s_own_is_chosen(
+    accepted: str, offered: tuple[str, ...], tag: str
+) -> None:
+    with Flask(__name__).test_request_context(headers={"Accept-Language": accepted}):
+        assert language_of(offered) == tag
 
 
 def shown(page: str) -> tuple[str, str, str, list[str]]:

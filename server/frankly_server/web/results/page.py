@@ -137,14 +137,15 @@ def values(
 def language_of(documents: Sequence[SurveyDocument]) -> Words:
     """Return the language in which the request asks for a page of results, one of the newest version's.
 
-    By its query, or else by its header Accept-Language; the first of the version if it has none of these. Raises
-    InvalidInput(field_type) for a language in the query that the version does not have.
+    By its query, or else by its header Accept-Language; the first of the version if it has none of these. An address
+    with a language that only an earlier version has still works, because people pass it on. Raises
+    InvalidInput(field_type) for a language in the query that no version has.
     """
     languages = documents[-1].languages
     asked = reading.query(_FIELDS).get("language")
-    if asked is not None and asked not in languages:
+    if asked is not None and not any(asked in one.languages for one in documents):
         raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(languages)}", "language")
-    tag = asked or visitors.language_of(languages)
+    tag = asked if asked in languages else visitors.language_of(languages)
     return Words(tag, tag)
 
 

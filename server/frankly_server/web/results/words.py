@@ -97,12 +97,6 @@ class Words(words.Words):
         year, month, number = day.isoformat().split("-")
         return self.say("date", year=year, month=month, day=number)
 
-    def p(self, p: float) -> str:
-        """Return a p-value, never "p = 0"."""
-        if p < 0.001:
-            return self.say("p_less", p=self.figure("0.001"))
-        return self.say("p_is", p=self.figure(f"{p:.3f}"))
-
     def listed(self, names: Sequence[str]) -> str:
         """Return names between commas."""
         comma: str = self._texts["comma"]

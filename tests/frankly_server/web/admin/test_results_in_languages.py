@@ -13,7 +13,7 @@ from frankly_server.surveys.definition import parse_definition
 from frankly_server.web.results import words
 from frankly_server.web.results.words import Words, own_name, texts_of
 
-from tests.frankly_server.web.admin.languages import link, published, translated
+from tests.frankly_server.web.admin.languages import FILE, link, published, translated
 from tests.frankly_server.web.admin.office import Office, make_office
 from tests.frankly_server.web.admin.test_arms import SPLIT, answer
 from tests.frankly_server.web.admin.test_forms import SCORED
@@ -128,8 +128,49 @@ def test_the_page_is_in_the_language_asked_for(
     )
     assert answer.text.count(f'<input type="hidden" name="language" value="{tag}">') == 2
     assert f'1.svg?language={tag}" download' in answer.text
-    picture = office.app.test_client().get(f"{pages['questions']}/1.svg?language={tag}")
-    assert Words(tag, tag).say("ends", low="", high="").strip() in picture.text
+
+
+def test_nobody_gets_the_language_of_somebody_before(office: Office, pages: dict[str, str]) -> None:
+    """Results are kept until the next release, each in its language."""
+    client, whole = office.app.test_client(), dict[tuple[str, str], str]()
+    ends = ("?", "/1.svg?", "?show=by:region&", "/1.csv?show=by:region&")
+    for tag in ("de", "fr"):
+        office.services.kept_views.clear()
+        for end in ends:
+            answer = client.get(f"{pages['questions']}{end}language={tag}")
+            assert "Accept-Language" in answer.headers["Vary"]
+            whole[tag, end] = answer.text
+        assert (
+            f'?show=by%3Aregion&amp;language={"fr" if tag == "de" else "de"}"'
+            in whole[tag, ends[2]]
+        )
+    for tag, end in [*whole, *reversed(whole)]:
+        assert client.get(f"{pages['questions']}{end}language={tag}").text == whole[tag, end]
+    assert whole["de", ends[0]] != whole["fr", ends[0]]
+
+
+@pytest.mark.parametrize("tag", ["de", "uk"])
+@pytest.mark.parametrize("query", ["", "show=by:region", "show=pair:smokes,drinks", "denial=0.3"])
+def test_every_number_is_written_as_in_the_language(office: Office, tag: str, query: str) -> None:
+    survey = published(office, tag)
+    page = office.app.test_client().get(f"{link(office, survey)}?{query}", headers=PERSON).text
+    text = visible(page)
+    assert re.search(r"\d,\d", text)
+    # Of a date the points are no decimal points.
+    text = re.sub(r"\d\d\.\d\d\.\d{4}", "", text)
+    assert re.findall(r"\d\.\d|\d%", text) == []
+
+
+def test_an_address_in_a_language_of_an_earlier_version_still_works(office: Office) -> None:
+    survey = published(office, "de", "fr")
+    (name,) = (one.name for one in office.services.surveys.list() if one.survey_id == survey)
+    file = re.sub(b"^name: .*", f"name: {name}".encode(), translated(FILE, "fr", "it"))
+    office.services.surveys.apply(parse_definition(file))
+    office.services.surveys.publish(name)
+    path = link(office, survey)
+    page = office.app.test_client().get(f"{path}?language=de", headers=PERSON)
+    assert '<html lang="fr"' in page.text
+    assert office.app.test_client().get(f"{path}?language=es", headers=PERSON).status_code == 422
 
 
 def test_a_language_that_the_survey_does_not_have_is_refused(

@@ -182,3 +182,52 @@ def test_a_language_without_texts_gets_the_english_ones() -> None:
     assert (own.language, own.labels) == ("en", "hi")
     assert own.say("show") == "Show"
     assert FLAGS["imprecise"] == own.say("flag_imprecise")
+
+
+COUNTED = {
+    "uk": {
+        1: "відповідь",
+        2: "відповіді",
+        5: "відповідей",
+        21: "відповідь",
+        22: "відповіді",
+        101: "відповідь",
+    },
+    "pl": {1: "odpowiedź", 2: "odpowiedzi", 5: "odpowiedzi", 21: "odpowiedzi", 22: "odpowiedzi"},
+    "ar": {1: "إجابة واحدة", 2: "إجابتان", 3: "3 إجابات", 11: "11 إجابة", 102: "102 إجابة"},
+}
+
+
+@pytest.mark.parametrize("tag", COUNTED)
+def test_answers_are_counted_in_the_forms_of_the_language(tag: str) -> None:
+    for n, form in COUNTED[tag].items():
+        assert Words(tag, tag).say("counted", n=n).removesuffix(".").endswith(form), n
+
+
+DIRECTIONS = {
+    "de": ("höchstens", "mindestens", "steigt", "fällt"),
+    "es": ("como máximo", "al menos", "sube", "baja"),
+    "fr": ("au plus", "au moins", "augmente", "baisse"),
+    "it": ("al massimo", "almeno", "aumenta", "cala"),
+    "nl": ("hoogstens", "minstens", "stijgt", "daalt"),
+    "pt": ("no máximo", "pelo menos", "sobe", "desce"),
+    "pl": ("najwyżej", "co najmniej", "wzrost", "spadek"),
+    "uk": ("щонайбільше", "щонайменше", "зростання", "спад"),
+    "tr": ("en çok", "en az", "artıyor", "düşüyor"),
+    "ar": ("على الأكثر", "على الأقل", "ارتفاع", "انخفاض"),
+    "ja": ("最大", "少なくとも", "増えて", "減って"),
+    "zh": ("最多", "至少", "上升", "下降"),
+}
+
+
+@pytest.mark.parametrize("tag", DIRECTIONS)
+def test_directions_are_not_exchanged(tag: str) -> None:
+    most, least, rises, falls = DIRECTIONS[tag]
+    assert most in texts_of(tag)["at_most"]
+    assert least in texts_of(tag)["at_least"]
+    for step in ("day", "week", "month", "p"):
+        assert rises in texts_of(tag)[f"rises_{step}"]
+        assert falls in texts_of(tag)[f"falls_{step}"]
+    # Who has more is named before who has less, in every language.
+    for name in ("common_by", "common_p", "higher_by", "higher_p"):
+        assert texts_of(tag)[name].index("{higher}") < texts_of(tag)[name].index("{lower}")
