@@ -3,7 +3,8 @@
  * node bundle.mjs [FOLDER]: bundle and minify the modules of src/ for pages that have to be small. First run `npm ci`, which
  * installs the versions in package-lock.json. The same sources give the same bytes. FOLDER must be new, empty, or contain a
  * bundle, of which only the files in its manifest are replaced. The hosted page's own files go to page/, each also compressed
- * by gzip and brotli: hosted.js, which shows the questions; app.js, all that most surveys need; and parts for the others.
+ * by gzip and brotli: hosted.js, which shows the questions; app.js, all that most surveys need; parts for the others; and the
+ * service worker.
  *
  * core.js is one file; explain.js, texts.js, index.js and element.js add to it; verifier.js is the script of the worker;
  * modules that src/ loads on demand stay separate. manifest.json contains the SHA-256 of every source and tool file, so that
@@ -63,7 +64,7 @@ const code = (entries) => rollup({
   plugins: [copied],
   input: Object.fromEntries(entries.map((name) => [name, join(src, `${name}.js`)])),
   preserveEntrySignatures: "allow-extension",
-  treeshake: { moduleSideEffects: (id) => /(element|hosted)\.js$/.test(id) },
+  treeshake: { moduleSideEffects: (id) => /(element|hosted|service)\.js$/.test(id) },
   onwarn: (warning) => {
     if (warning.code !== "CIRCULAR_DEPENDENCY") throw new Error(warning.message); // rare.js imports from audit.js
   },
@@ -102,9 +103,9 @@ const files = await write(made, ENTRIES, (id, { getModuleInfo }) => {
   if (isIn("verifier", id, getModuleInfo)) return id === pathOf("verifier") ? "verifier" : "core";
   return [...FILES, "kinds"].find((name) => isIn(name, id, getModuleInfo));
 });
-const ofPage = await write(page, ["hosted", "verifier"], (id, { getModuleInfo }) => {
+const ofPage = await write(page, ["hosted", "verifier", "service"], (id, { getModuleInfo }) => {
   if (isIn("hosted", id, getModuleInfo)) return "hosted";
-  if (isIn("element", id, getModuleInfo) || basename(id) === "budget.js") return "app";
+  if (["element", "offline"].some((name) => isIn(name, id, getModuleInfo)) || basename(id) === "budget.js") return "app";
   return ["verifier", "kinds"].find((name) => isIn(name, id, getModuleInfo)); // the page's own thread needs no verifier
 }, compress);
 const digests = (folder, names) => Object.fromEntries(names.sort().map((name) => [name, sha256(readFileSync(join(folder, name)))]));

@@ -86,7 +86,7 @@ def test_the_browser_has_the_same_texts() -> None:
     """If this test fails, run `python -m tools.languages`."""
     for path, contents in modules().items():
         assert path.read_text("utf-8") == contents, path.name
-    words = SOURCES.glob("words.*.js")
+    words = SOURCES.glob("words[._]*.js")
     assert set(words) == set(modules())
 
 

@@ -27,14 +27,15 @@ const fetcher = (address, options) => {
 /** @type {HTMLElement | undefined} */
 let shown;
 let isOver = false; // true once the element shows the survey or an error, or has failed to load
-early.get(new URL(path, href).href)?.then((reply) => reply.clone().text()).then((envelope) => {
+const first = /** @type {Promise<Response>} */ (early.get(new URL(path, href).href));
+first.then((reply) => reply.clone().text()).then((envelope) => {
   if (isOver) return;
   shown = preview(envelope, navigator.languages);
   main.prepend(shown);
 }).catch(() => undefined); // the element shows the error
 
 // Not a static import: the worker loads the element's file and must not run this one.
-Promise.all([import("./element.js"), import("./seams.js")]).then(([{ FranklySurvey }, { SEAMS }]) => {
+Promise.all([import("./element.js"), import("./seams.js"), import("./offline.js")]).then(([{ FranklySurvey }, { SEAMS }, { keep, sayOffline }]) => {
   const survey = new FranklySurvey();
   survey.options = /** @type {import("../frankly.d.ts").Options} */ ({ [SEAMS]: { fetch: fetcher } });
   survey.setAttribute("served", "");
@@ -60,7 +61,8 @@ Promise.all([import("./element.js"), import("./seams.js")]).then(([{ FranklySurv
     survey.hidden = false;
     shown?.remove();
   }));
-  main.append(survey);
+  keep(survey);
+  main.append(sayOffline(survey, first), survey);
 }, () => {
   isOver = true;
   shown?.remove();

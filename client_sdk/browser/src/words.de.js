@@ -46,6 +46,7 @@ export const strings = {
   "back": "Zurück zur Seite, von der Sie kommen",
   "failed": "Diese Umfrage kann hier nicht beantwortet werden. Es wurde nichts gesendet.",
   "why_link": "Ein Teil des Links fehlt oder ist falsch. Öffnen Sie den ganzen Link noch einmal, oder fragen Sie danach.",
+  "offline": "Sie sind offline. Sie können antworten; Ihr Ergebnis wird später von diesem Gerät gesendet.",
   "why_network": "Der Server ist von hier aus zurzeit nicht erreichbar. Prüfen Sie die Verbindung und versuchen Sie es dann noch einmal.",
   "why_closed": "Die Umfrage nimmt keine Antworten mehr an.",
   "why_window": "Die Umfrage ist von {from} bis {to} offen; die Uhr dieses Geräts zeigt {now}.",

@@ -46,6 +46,7 @@ export const strings = {
   "back": "Volver a la página de la que viene",
   "failed": "No se puede responder aquí a esta encuesta. No se envió nada.",
   "why_link": "Falta una parte del enlace, o es incorrecta. Abra de nuevo el enlace completo, o pídalo.",
+  "offline": "No tiene conexión. Puede responder; su resultado se enviará más tarde desde este dispositivo.",
   "why_network": "En este momento no se puede acceder al servidor desde aquí. Compruebe la conexión e inténtelo de nuevo.",
   "why_closed": "La encuesta ya no acepta respuestas.",
   "why_window": "La encuesta está abierta desde {from} hasta {to}; el reloj de este dispositivo marca {now}.",

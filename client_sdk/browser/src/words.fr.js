@@ -46,6 +46,7 @@ export const strings = {
   "back": "Revenir à la page d’où vous venez",
   "failed": "On ne peut pas répondre ici à cette enquête. Rien n’a été envoyé.",
   "why_link": "Une partie du lien manque ou est fausse. Ouvrez de nouveau le lien entier, ou demandez-le.",
+  "offline": "Vous êtes hors ligne. Vous pouvez répondre ; votre résultat sera envoyé plus tard depuis cet appareil.",
   "why_network": "Le serveur est injoignable d’ici pour le moment. Vérifiez la connexion, puis réessayez.",
   "why_closed": "L’enquête n’accepte plus de réponses.",
   "why_window": "L’enquête est ouverte du {from} au {to} ; l’horloge de cet appareil indique {now}.",

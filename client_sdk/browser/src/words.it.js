@@ -46,6 +46,7 @@ export const strings = {
   "back": "Torna alla pagina di provenienza",
   "failed": "Qui non si può rispondere a questa indagine. Non è stato inviato nulla.",
   "why_link": "Una parte del link manca o è sbagliata. Apra di nuovo il link intero, oppure lo chieda.",
+  "offline": "È offline. Può rispondere; il suo risultato sarà inviato più tardi da questo dispositivo.",
   "why_network": "Al momento il server non è raggiungibile da qui. Controlli la connessione, poi riprovi.",
   "why_closed": "L’indagine non accetta più risposte.",
   "why_window": "L’indagine è aperta dal {from} al {to}; l’orologio di questo dispositivo segna {now}.",

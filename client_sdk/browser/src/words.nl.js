@@ -46,6 +46,7 @@ export const strings = {
   "back": "Terug naar waar u vandaan kwam",
   "failed": "Deze enquête kan hier niet worden beantwoord. Er is niets verstuurd.",
   "why_link": "Een deel van de link ontbreekt of klopt niet. Open de hele link opnieuw, of vraag erom.",
+  "offline": "U bent offline. U kunt antwoorden; uw resultaat wordt later vanaf dit apparaat verstuurd.",
   "why_network": "De server is vanaf hier op dit moment niet bereikbaar. Controleer de verbinding en probeer het dan opnieuw.",
   "why_closed": "De enquête neemt geen antwoorden meer aan.",
   "why_window": "De enquête is open van {from} tot {to}; de klok van dit apparaat geeft {now} aan.",

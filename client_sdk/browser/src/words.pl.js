@@ -46,6 +46,7 @@ export const strings = {
   "back": "Wróć na stronę, z której przychodzisz",
   "failed": "Na tę ankietę nie można tu odpowiedzieć. Niczego nie wysłano.",
   "why_link": "Brakuje części linku albo jest ona błędna. Otwórz cały link jeszcze raz albo poproś o niego.",
+  "offline": "Jesteś offline. Możesz odpowiedzieć; twój wynik zostanie wysłany później z tego urządzenia.",
   "why_network": "Serwer jest stąd w tej chwili nieosiągalny. Sprawdź połączenie i spróbuj ponownie.",
   "why_closed": "Ankieta nie przyjmuje już odpowiedzi.",
   "why_window": "Ankieta jest otwarta od {from} do {to}; zegar tego urządzenia wskazuje {now}.",

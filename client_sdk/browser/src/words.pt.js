@@ -46,6 +46,7 @@ export const strings = {
   "back": "Voltar à página de onde você veio",
   "failed": "Não é possível responder a esta pesquisa aqui. Nada foi enviado.",
   "why_link": "Uma parte do link falta ou está errada. Abra o link inteiro de novo, ou peça-o.",
+  "offline": "Você está sem conexão. Pode responder; o seu resultado será enviado mais tarde deste aparelho.",
   "why_network": "No momento não é possível alcançar o servidor daqui. Verifique a conexão e tente de novo.",
   "why_closed": "A pesquisa não aceita mais respostas.",
   "why_window": "A pesquisa está aberta de {from} a {to}; o relógio deste aparelho marca {now}.",

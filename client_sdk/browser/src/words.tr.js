@@ -46,6 +46,7 @@ export const strings = {
   "back": "Geldiğiniz sayfaya dön",
   "failed": "Bu anket burada yanıtlanamaz. Hiçbir şey gönderilmedi.",
   "why_link": "Bağlantının bir bölümü eksik ya da yanlış. Bağlantının tamamını yeniden açın ya da isteyin.",
+  "offline": "Çevrimdışısınız. Yanıt verebilirsiniz; sonucunuz daha sonra bu cihazdan gönderilir.",
   "why_network": "Sunucuya şu anda buradan ulaşılamıyor. Bağlantınızı denetleyip yeniden deneyin.",
   "why_closed": "Anket artık yanıt almıyor.",
   "why_window": "Anketin açık olduğu süre: {from} – {to}; bu cihazın saati: {now}.",

@@ -42,13 +42,21 @@ _SECONDS: Final = 300  # short, because the file names contain no version
 _POLICY: Final = (
     "default-src 'none'; script-src 'self' '{hash}'; style-src '{style}'; connect-src 'self'; "
     "worker-src 'self'; {images}base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types frankly"
+    "require-trusted-types-for 'script'; trusted-types frankly frankly-page"
 )
 _PAGE_FILES: Final = "/sdk/v1/page/"
 _ENCODINGS: Final = {"br": ".br", "gzip": ".gz", "identity": ""}
 """Encodings of the page's files, the smallest first, with their file name extensions."""
 _WORKER: Final = "default-src 'none'; script-src 'self'"
 """Policy of the verifying worker. A worker has the policy of its script, not of the page."""
+_SERVICE: Final = "service.js"
+"""The service worker: no module, so not in the import map."""
+_SERVICE_HEADERS: Final = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": "default-src 'none'; connect-src 'self'",
+    # The beginning of its scopes: those of the page and of the page's files.
+    "Service-Worker-Allowed": "/s",
+}
 _PAGE: Final = """<!doctype html>
 <html lang="{language}">
 <head>
@@ -133,6 +141,23 @@ def import_map(served: dict[str, bytes], origin: str = "", folder: str = "/sdk/v
     return json.dumps({"integrity": modules}, indent=0)
 
 
+def _modules(scripts: dict[str, dict[str, bytes]]) -> str:
+    """Return the import map of the hosted page's files."""
+    modules = {name: content["identity"] for name, content in scripts.items() if name != _SERVICE}
+    return import_map(modules, folder=_PAGE_FILES)
+
+
+def service_worker(scripts: dict[str, dict[str, bytes]]) -> dict[str, bytes]:
+    """Return the service worker of the page's files (encoding -> content), with their hashes.
+
+    A release of other files is another worker, so a browser installs it.
+    """
+    modules = _modules(scripts)
+    pinned = {"map": modules, "release": hashlib.sha256(modules.encode()).hexdigest()[:16]}
+    content = f"self.pinned = {json.dumps(pinned)};\n".encode() + scripts[_SERVICE]["identity"]
+    return {"gzip": gzip.compress(content, 9, mtime=0), "identity": content}
+
+
 def panel_attributes(look: PageDefinition) -> str:
     """Return attributes for hosted.js with the way back to a panel, escaped; "" if there is none."""
     own = {"return-to": look.return_to, "completion-code": look.completion_code}
@@ -153,8 +178,9 @@ def hosted_page(
     path of its logo. panel : `panel_attributes`. language : of EXPLAINED, for what can be read
     before the element is there, or without it.
     """
-    served = {name: content["identity"] for name, content in (scripts or page_files()).items()}
-    modules = import_map(served, folder=_PAGE_FILES)
+    scripts = scripts or page_files()
+    served = {name: content["identity"] for name, content in scripts.items()}
+    modules = _modules(scripts)
     style = (style or files()["hosted.css"].decode()).strip()
     if accent:
         style += f"\n{page_look.style(accent)}"
@@ -200,6 +226,8 @@ def _script(contents: dict[str, bytes], name: str) -> Response:
     response.headers["Cache-Control"] = f"public, max-age={_SECONDS}"
     if name == "verifier.js":
         response.headers["Content-Security-Policy"] = _WORKER
+    if name == _SERVICE:
+        response.headers.update(_SERVICE_HEADERS)
     return response
 
 
@@ -209,7 +237,7 @@ def blueprint(services: Services) -> APIBlueprint:
     # Read once at start-up, so that the hashes in the page always match the files.
     served, scripts = files(), page_files()
     _add_page(routes, services, scripts, served["hosted.css"].decode())
-    _add_files(routes, served, scripts)
+    _add_files(routes, served, scripts | {_SERVICE: service_worker(scripts)})
     return routes
 
 
