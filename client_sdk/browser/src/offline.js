@@ -15,12 +15,14 @@ const ask = () => fetch("/v1/keys/chain", { credentials: "omit", referrerPolicy:
 /** Say above the form whether there is a network; `reply` is the server's first one. Returns the node that says it. */
 export function sayOffline(/** @type {HTMLElement} */ survey, /** @type {Promise<unknown>} */ reply) {
   const said = make("div", { role: "status", id: "offline" });
+  said.style.fontWeight = "600"; // not in hosted.css, which the first bytes contain
   let isLost = false, language = "en";
   const show = () => {
     // What it says is true only of a form: an answer that was given has its own message, and so has an error.
     const isSaid = (isLost || !navigator.onLine) && survey.shadowRoot?.querySelector("form");
     const own = /** @type {import("./words.js").Strings} */ (stringsFor(language)).offline, text = isSaid ? own ?? OFFLINE : "", spoken = own ? language : "en";
     Object.assign(said, { lang: spoken, dir: directionOf(spoken) });
+    said.style.marginBlockEnd = text && "1.25em";
     if (said.textContent !== text) said.textContent = text;
   };
   // A browser may have a network without having this server.

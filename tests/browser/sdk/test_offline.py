@@ -16,6 +16,7 @@ from tests.browser.accessible import findings, strings
 from tests.browser.sdk.english import english_on
 from tests.browser.sdk.site import Site, hosted, visit
 from tests.browser.sdk.test_hosted import DRAWN
+from tests.browser.sdk.test_hosted_files import MOST_REQUESTS
 
 KEPT = """async (words) => {
   const wanted = [location.pathname, "/sdk/v1/page/app.js", ...words.map((one) => `/sdk/v1/page/words.${one}.js`)];
@@ -65,6 +66,18 @@ def kept(page: Page, *words: str) -> None:
     """Wait until the open page can be opened again offline."""
     page.locator(SEND).wait_for()
     assert page.evaluate(KEPT, words)
+
+
+def until(page: Page, expression: str) -> None:
+    """Wait for an expression, or what it promises, to be true; the page's policy forbids `wait_for_function`."""
+    assert page.evaluate(
+        f"""async () => {{
+          for (let left = 400; left; left--) {{
+            if (await ({expression})) return true;
+            await new Promise((done) => setTimeout(done, 25));
+          }}
+        }}"""
+    ), expression
 
 
 def fill_in(page: Page) -> None:
@@ -148,7 +161,7 @@ def test_the_page_says_at_once_that_it_is_offline(browser: Browser, site: Site) 
         page.context.set_offline(offline=True)
         page.get_by_text(strings("en")["offline"]).wait_for(timeout=2000)
         page.context.set_offline(offline=False)
-        page.wait_for_function("document.querySelector('#offline').textContent === ''")
+        until(page, "document.querySelector('#offline').textContent === ''")
     page.context.set_offline(offline=True)
     page.locator("#language").select_option("ar")
     page.get_by_text("الصحة والعادات").first.wait_for()
@@ -174,7 +187,7 @@ def test_a_server_that_cannot_be_reached_is_asked_again(browser: Browser, site: 
     page.get_by_text(strings("en")["offline"]).wait_for()
     page.unroute("**/v1/keys/chain")
     page.clock.fast_forward(15_000)
-    page.wait_for_function("document.querySelector('#offline').textContent === ''")
+    until(page, "document.querySelector('#offline').textContent === ''")
     page.context.close()
 
 
@@ -239,7 +252,7 @@ def test_a_closed_survey_is_forgotten(browser: Browser, tmp_path: Path) -> None:
         site.services.lifecycle.move(site.survey, "close")
         page.reload()
         page.get_by_role("heading").wait_for()
-        page.wait_for_function(f"{KEYS}.then((all) => !all.some((one) => one.includes('/s/')))")
+        until(page, f"{KEYS}.then((all) => !all.some((one) => one.includes('/s/')))")
         page.context.set_offline(offline=True)
         with pytest.raises(Exception, match="ERR_"):
             page.reload()
@@ -273,6 +286,29 @@ def test_what_is_kept(browser: Browser, site: Site) -> None:
     assert english_on(page, "ar") == []
     assert page.locator("#offline").get_attribute("dir") == "rtl"
     assert findings(page) == []
+    page.context.close()
+
+
+def test_the_form_comes_first(browser: Browser, site: Site) -> None:
+    """The first visit makes no further request before the form is open, and for a second afterwards."""
+    page = visit(browser, "about:blank")
+    page.add_init_script(
+        "const {setTimeout: own} = window; window.setTimeout = (run, ms, ...given) =>"
+        " ms === 1000 ? void (window.later = run) : own(run, ms, ...given)"
+    )
+    site.requested.clear()
+    page.goto(site.link)
+    until(page, "globalThis.later")
+    page.locator(SEND).wait_for()
+    page.wait_for_timeout(200)
+    assert len(site.requested) == len(set(site.requested)) <= MOST_REQUESTS, site.requested
+    page.evaluate("later()")
+    kept(page)
+    again = [path for path in site.requested if site.requested.count(path) > 1]
+    assert set(again) == {
+        f"/s/{site.survey}",
+        "/sdk/v1/page/service.js",
+    }  # the rest is in the HTTP cache
     page.context.close()
 
 
