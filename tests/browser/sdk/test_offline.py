@@ -107,6 +107,8 @@ def test_the_page_opens_without_its_server(browser: Browser, tmp_path: Path, ful
         site = stack.enter_context(hosted(tmp_path))
         page = visit(browser, site.link)
         kept(page)
+    # The browser's HTTP cache has the files for five minutes.
+    page.context.new_cdp_session(page).send("Network.clearBrowserCache")
     with pytest.raises(requests.ConnectionError):
         requests.get(site.origin, timeout=5)
     told = strings("en")["offline"]
