@@ -14,6 +14,9 @@ const REASONS = [
   ["why_store", /^store$/],
 ];
 
+/** Errors whose code is that of others, which have another reason: a wrong clock, a page without https, another format. */
+const OWN = /^(keys_window|insecure_page|payload_type)$/;
+
 /** Return the reason for an error of the SDK in a language; empty if its code says all that is known. */
 export function reasonOf(
   /** @type {import("./errors.js").FranklyError} */ error, /** @type {import("./words.js").Strings} */ strings, /** @type {string} */ language,
@@ -23,6 +26,7 @@ export function reasonOf(
     const [from, to, now] = values.map((at) => new Date(at).toLocaleString(language, { dateStyle: "long", timeStyle: "short" }));
     return fill(strings.why_window, { from, to, now });
   }
+  if (OWN.test(key)) return "";
   const [name = error instanceof NetworkError ? "why_network" : ""] = REASONS.find(([, codes]) => codes.test(code)) ?? [];
   return strings[name] ?? "";
 }

@@ -67,3 +67,22 @@ def test_every_key_has_a_text(page: Page) -> None:
         for text in texts_shown
         if not isinstance(text, str) or "undefined" in text or " " not in text
     ] == []
+
+
+REASON = """async ([kind, args, language]) => {
+  const [errors, { reasonOf }, { strings }] = await Promise.all(
+    ["errors", "reasons", `words.${language}`].map((name) => import(`/sdk/${name}.js`)));
+  return reasonOf(new errors[kind](...args), strings, language);
+}"""
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_wrong_clock_is_no_bad_survey(page: Page, language: str) -> None:
+    """Its code is that of documents that fail the checks; so is that of a page without https one of bad links."""
+    for kind, args in (
+        ("ClockError", ["expires", "keys_window", 10**12, 10**12 + 1, 0]),
+        ("InsecureTransport", ["page", "insecure_page"]),
+        ("DocumentRejected", ["type", "payloadType", "payload_type", "x"]),
+    ):
+        assert page.evaluate(REASON, [kind, args, language]) == ""
+    assert page.evaluate(REASON, ["DocumentRejected", ["schema", "v", "expected", "x"], language])
