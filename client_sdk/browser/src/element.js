@@ -300,8 +300,8 @@ export class FranklySurvey extends Base {
     const pick = (/** @type {Field[]} */ fields) => Object.fromEntries(fields.filter(({ node }) => !node.hidden).map(({ name, answer }) => [name, /** @type {any} */ (answer)]));
     try {
       // A report about what was drawn leaves within half a minute, one without a network later; the person is thanked at once.
-      const patienceMs = this.#plan || !navigator.onLine ? 0 : undefined;
-      this.#finish(client, await client.answer(pick(own), { strata: pick(open), token, patienceMs }), false);
+      const patience = (this.#plan || !navigator.onLine) && { patienceMs: 0 };
+      this.#finish(client, await client.answer(pick(own), { strata: pick(open), token, ...patience }), false);
     } catch (error) {
       if (error instanceof AlreadyAnswered) this.#finish(client, error.receipt, true);
       else if (rule && error instanceof FranklyError && error.code === "token_invalid" && attempt === this.#attempt) { // nothing was drawn

@@ -213,7 +213,7 @@ def answered(browser: Browser, site: Site, code: str) -> str:
     status.wait_for()
     first_text = status.inner_text()
     page.reload()
-    again = page.get_by_role("status")
+    again = page.locator("frankly-survey").get_by_role("status")
     again.filter(has_not_text="Checking").wait_for()
     assert again.inner_text() == (first_text if "invitation" in first_text else BEFORE)
     assert page.evaluate("violations") == []

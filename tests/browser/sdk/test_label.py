@@ -140,7 +140,7 @@ def test_a_trial_is_drawn_on_the_device_and_neither_stored_nor_sent(
     assert page.get_by_text(ENGLISH["trial"]).is_visible()
     page.get_by_role("button", name=ENGLISH["draw"]).click()  # nothing is chosen yet
     assert page.locator(".draws").count() == 0
-    assert page.get_by_role("status").inner_text() == ENGLISH["choose"]
+    assert page.locator("frankly-survey").get_by_role("status").inner_text() == ENGLISH["choose"]
     smoked = "Have you smoked in the last 30 days?"
     for bits, drawn in ((0, "No"), (2**32 - 1, "Yes")):  # symbols are in the order of the choices
         page.evaluate(BITS, bits)
